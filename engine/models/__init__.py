@@ -1,0 +1,1 @@
+"""The models we know by name, read from resources/models.toml."""
