@@ -1,0 +1,213 @@
+"""The open session, the selection and the draft: the only object that panels hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app.selection import Draft, Scene, Selection
+from engine import tracefile
+from engine.errors import EngineError
+from engine.events import Event, Order, RunFailed, RunFinished
+from engine.request import Capture, Request
+from engine.session import Run, Session
+from engine.trace import Trace
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A run that the worker is to make; a branch says from which trace, where and with what."""
+
+    run: int
+    request: Request
+    parent: Trace | None = None
+    step: int = 0
+    pick: int = 0
+
+
+class Store(QObject):
+    """What the window knows. Every change makes a new scene and says so once."""
+
+    changed = Signal()  # the scene is another
+    hovered = Signal(object)  # a token's index or None; only tints
+    asked = Signal(object)  # an Ask for the worker
+    ordered = Signal(object)  # a Sampling or a Pick for the running job
+    ended = Signal(object)  # the terminal event
+    refused = Signal(str)  # a sentence: why something asked for was not done
+    dropped = Signal(str)  # a kind of array that was let go to stay within the budget
+
+    def __init__(
+        self, *, budget: int = 512 * 2**20, cache: Path | None = None, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.session = Session()
+        self._selection = Selection()
+        self._draft = Draft()
+        self._running: int | None = None
+        self._hover: int | None = None
+        self._scene: Scene | None = None
+        self._budget = budget
+        self._cache = cache
+
+    @property
+    def scene(self) -> Scene:
+        """The value to show now."""
+        if self._scene is None:
+            trace = self._trace
+            moment = trace.at(self._selection.step) if trace is not None and trace.n_steps else None
+            running = self._running is not None
+            self._scene = Scene(moment, self._selection, self._draft, self.session, running)
+        return self._scene
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is going on."""
+        return self._running is not None
+
+    @property
+    def selection(self) -> Selection:
+        return self._selection
+
+    @property
+    def draft(self) -> Draft:
+        return self._draft
+
+    @property
+    def hover(self) -> int | None:
+        """The token under the mouse, in whichever panel."""
+        return self._hover
+
+    def select(self, **changes: Any) -> None:  # noqa: ANN401  fields of Selection
+        """Change the selection: layer, head, token. Selecting never moves time."""
+        self._take_selection(replace(self._selection, **changes))
+
+    def scrub(self, step: int) -> None:
+        """Move to a step and stay there while the run goes on."""
+        self._take_selection(replace(self._selection, step=step, live=False, token=None))
+
+    def go_live(self) -> None:
+        """Follow the newest step again."""
+        self._take_selection(replace(self._selection, live=True, token=None))
+
+    def point_at(self, token: int | None) -> None:
+        """Say which token the mouse is on."""
+        if token != self._hover:
+            self._hover = token
+            self.hovered.emit(token)
+
+    def edit(self, changes: Mapping[str, Any]) -> None:
+        """Change what the controls hold; a slider moved during a run goes in as an order."""
+        draft = replace(self._draft, **changes)
+        if draft == self._draft:
+            return
+        moved = draft.sampling != self._draft.sampling
+        self._draft = draft
+        if moved and self.running:
+            self.order(draft.sampling)
+        self._renew()
+
+    def order(self, order: Order) -> None:
+        """Tell the running job what to do for the tokens to come."""
+        if self.running:
+            self.ordered.emit(order)
+
+    def run(self, capture: Capture | None = None) -> None:
+        """Make a request of the draft and ask for it; a refusal is said, nothing is lost."""
+        if self.running:
+            return
+        draft = self._draft
+        try:
+            request = Request(
+                draft.prompt,
+                max_tokens=draft.max_tokens,
+                sampling=draft.sampling,
+                seed=draft.seed,
+                capture=capture or Capture(),
+                special=draft.special,
+            )
+        except EngineError as error:
+            self.refused.emit(str(error))
+            return
+        run = self.session.start(_name(draft.prompt))
+        self._begin(run, Ask(run.id, request))
+
+    def branch(self, pick: int, *, step: int | None = None) -> None:
+        """Go on from a step of the open run with another token."""
+        parent = self.session.open_run
+        if self.running or parent is None or not parent.trace.n_steps:
+            return
+        step = self._selection.step if step is None else step
+        assert parent.trace.started is not None
+        request = replace(parent.trace.started.request, sampling=self._draft.sampling)
+        run = self.session.start(parent.name, parent=parent.id, fork_step=step)
+        self._begin(run, Ask(run.id, request, parent.trace, step, pick))
+
+    def take(self, run: int, event: Event) -> None:
+        """Append an event that the worker sent to its run, and follow it if live."""
+        if run not in self.session.runs:
+            return
+        self.session.runs[run].trace.append(event)
+        if isinstance(event, RunFinished | RunFailed):
+            self._running = None
+            self._keep_within_budget()
+        if run == self.session.open_id:
+            self._selection = self._selection.clamped(self._trace)
+        self._renew()
+        if isinstance(event, RunFinished | RunFailed):
+            self.ended.emit(event)
+
+    def open_run(self, id: int) -> None:
+        """Show another run of the session, at its last step."""
+        run = self.session.runs[id]
+        if run.resting is not None:
+            self.session.runs[id] = tracefile.wake(run)
+        self.session.open_id = id
+        self._take_selection(replace(self._selection, run=id, live=True, token=None))
+        self._renew()
+
+    def open_session(self, session: Session) -> None:
+        """Show a saved session instead of this one."""
+        self.session = session
+        self._selection = Selection(run=session.open_id).clamped(self._trace)
+        self._renew()
+
+    @property
+    def _trace(self) -> Trace | None:
+        run = self.session.open_run
+        return run.trace if run is not None else None
+
+    def _begin(self, run: Run, ask: Ask) -> None:
+        self._running = run.id
+        layer, head = self._selection.layer, self._selection.head
+        self._selection = Selection(run.id, layer=layer, head=head).clamped(run.trace)
+        self._renew()
+        self.asked.emit(ask)
+
+    def _take_selection(self, selection: Selection) -> None:
+        selection = selection.clamped(self._trace)
+        if selection != self._selection:
+            self._selection = selection
+            self._renew()
+
+    def _keep_within_budget(self) -> None:
+        cache = self._cache
+
+        def rest(run: Run) -> None:
+            if cache is not None:
+                tracefile.rest(run, cache)
+
+        for kind in self.session.keep_within(self._budget, rest=rest):
+            self.dropped.emit(kind)
+
+    def _renew(self) -> None:
+        self._scene = None
+        self.changed.emit()
+
+
+def _name(prompt: str) -> str:
+    words = " ".join(prompt.split())
+    return words if len(words) <= 40 else words[:39] + "…"

@@ -1,0 +1,132 @@
+"""Any head's attention map from the recorded Q and K, and what all heads look like at a glance.
+
+A = softmax(Q K^T / sqrt(D)) over the keys a query may see: itself and what came before.
+H heads, L layers, n positions, D numbers a head; m cells a side of a thumbnail.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+def head_map(q: Floats, k: Floats) -> Floats:
+    """One head's whole map.
+
+    Args:
+        q: (n, D) recorded queries of the head.
+        k: (n, D) recorded keys of the head.
+
+    Returns:
+        (n, n) float32, query rows, key columns; each row sums to 1, the future is exactly 0.
+
+    >>> head_map(np.zeros((2, 4), np.float32), np.zeros((2, 4), np.float32)).tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    """
+    scores = q @ k.T  # (n, n)
+    scores *= 1 / math.sqrt(q.shape[-1])
+    scores[np.triu_indices(len(scores), 1)] = -np.inf
+    return _softmax(scores)
+
+
+def rows(q: Floats, k: Floats, first: int) -> Floats:
+    """The last rows of every head's map.
+
+    Args:
+        q: (L, H, n, D) recorded queries.
+        k: (L, H, n, D) recorded keys.
+        first: the first query position wanted.
+
+    Returns:
+        (L, H, n - first, n) float32.
+    """
+    n = q.shape[2]
+    scores = q[:, :, first:] @ k.swapaxes(2, 3)  # (L, H, n - first, n)
+    scores *= 1 / math.sqrt(q.shape[-1])
+    query, key = np.arange(first, n)[:, None], np.arange(n)[None, :]
+    scores[:, :, key > query] = -np.inf
+    return _softmax(scores)
+
+
+def _softmax(scores: Floats) -> Floats:
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    return scores
+
+
+class Thumbnails:
+    """Every head's map at most `side` cells wide, grown by one row a token.
+
+    Where a map is larger than the thumbnail, a cell is the largest weight in its bin, so that a
+    single strong look is never averaged away. Weights are kept as 8 bits of their square root,
+    as they are painted.
+    """
+
+    def __init__(self, n_layer: int, n_head: int, *, side: int = 64) -> None:
+        self._side = side
+        self._bin = 1  # positions a cell stands for
+        self._n = 0
+        self._cells = np.zeros((n_layer, n_head, side, side), np.uint8)
+
+    @property
+    def n(self) -> int:
+        """How many positions have been taken in."""
+        return self._n
+
+    def grow(self, q: Floats, k: Floats) -> None:
+        """Take in the rows that are new in q and k, both (L, H, n, D)."""
+        first, n = self._n, q.shape[2]
+        for start in range(first, n, 32):  # 32 rows of every head at a time: small scratch
+            end = min(n, start + 32)
+            self._take(rows(q[:, :, :end], k[:, :, :end], start), start)
+        self._n = max(n, first)
+
+    def at(self, n: int, q: Floats, k: Floats) -> NDArray[np.uint8]:
+        """As it stood when n positions had been read: (L, H, m, m), sqrt of weight x 255.
+
+        The last bin may hold rows that came later; those few are computed again without them.
+        """
+        cells = -(-n // self._bin)
+        whole = self._cells[:, :, :cells, :cells]
+        if n == self._n or n % self._bin == 0:
+            return whole
+        start = (n // self._bin) * self._bin
+        whole = whole.copy()
+        last = _as_bytes(rows(q[:, :, :n], k[:, :, :n], start)).max(axis=2)  # (L, H, n)
+        whole[:, :, -1, :] = _pool(last, self._bin)
+        return whole
+
+    def _take(self, weights: Floats, start: int) -> None:
+        n = weights.shape[-1]
+        while -(-n // self._bin) > self._side:
+            self._halve()
+        pooled = _pool(_as_bytes(weights), self._bin)  # (L, H, rows, cells)
+        for i in range(pooled.shape[2]):
+            row = self._cells[:, :, (start + i) // self._bin, : pooled.shape[3]]
+            np.maximum(row, pooled[:, :, i], out=row)
+
+    def _halve(self) -> None:
+        n_layer, n_head, side, _ = self._cells.shape
+        half = self._cells.reshape(n_layer, n_head, side // 2, 2, side // 2, 2).max(axis=(3, 5))
+        self._cells = np.zeros_like(self._cells)
+        self._cells[:, :, : side // 2, : side // 2] = half  # (L, H, side / 2, side / 2)
+        self._bin *= 2
+
+
+def _as_bytes(weights: Floats) -> NDArray[np.uint8]:
+    cells: NDArray[np.uint8] = np.rint(np.sqrt(weights) * 255).astype(np.uint8)
+    return cells
+
+
+def _pool(cells: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    """The largest of each `size` neighbours along the last axis."""
+    if size == 1:
+        return cells
+    starts = np.arange(0, cells.shape[-1], size)
+    pooled: NDArray[np.uint8] = np.maximum.reduceat(cells, starts, axis=-1)
+    return pooled

@@ -1,0 +1,73 @@
+"""What a run and its caller say to each other: events out, orders in, waits and stops between."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from engine.errors import EngineError
+from engine.events import Event, Floats, Order, Reason, RunFailed
+from engine.request import Pick, Request, Sampling
+from engine.tokenizer import END_OF_TEXT
+
+Job = Generator[Event, Order | None, None]
+Stopped = Callable[[], bool]
+
+
+@dataclass
+class Underway:
+    """What changes while a run goes on."""
+
+    request: Request
+    asked_to_stop: Stopped
+    sampling: Sampling  # in force
+    n_written: int = 0
+    logits: Floats | None = None  # (V,) that the next draw reads
+    reason: Reason = "stopped"
+    pick: int | None = None
+    _waited_ns: int = 0
+
+    def tell(self, event: Event) -> Generator[Event, Order | None, None]:
+        """Yield an event, count the time until the caller comes back, and take its order."""
+        before = time.perf_counter_ns()
+        order = yield event
+        self._waited_ns += time.perf_counter_ns() - before
+        if isinstance(order, Pick):
+            self.pick = order.token
+        elif order is not None:
+            self.sampling = order
+
+    def take_wait(self) -> int:
+        """Nanoseconds spent suspended since the last pass."""
+        waited, self._waited_ns = self._waited_ns, 0
+        return waited
+
+    def take_pick(self) -> int | None:
+        """The id picked by hand for the next draw, once."""
+        pick, self.pick = self.pick, None
+        return pick
+
+    def ends(self, ids: list[int], n_positions: int) -> bool:
+        """Whether a stop rule holds after the last draw; it also sets the reason."""
+        rules: tuple[tuple[bool, Reason], ...] = (
+            (ids[-1] == END_OF_TEXT, "end of text"),
+            (self.n_written >= self.request.max_tokens, "max tokens"),
+            (len(ids) > n_positions, "context full"),
+        )
+        self.reason = next((reason for holds, reason in rules if holds), "stopped")
+        return self.reason != "stopped"
+
+
+def failed(error: BaseException) -> RunFailed:
+    """The terminal event that tells of an exception."""
+    if not isinstance(error, EngineError):
+        cause = f"{type(error).__name__}: {error}"
+        return _failed(EngineError("internal", reason=cause), error)
+    return _failed(error, error)
+
+
+def _failed(said: EngineError, error: BaseException) -> RunFailed:
+    detail = "".join(traceback.format_exception(error))
+    return RunFailed(said.kind, str(said), detail, time.perf_counter_ns())
