@@ -9,15 +9,11 @@ import inspect
 import time
 import weakref
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from engine import models, sampling, tokenizer, weights
+from engine import models, tokenizer, weights
 from engine.errors import EngineError
 from engine.events import (
-    N_TOP,
     Event,
     Forward,
     Model,
@@ -25,7 +21,6 @@ from engine.events import (
     Phase,
     RunFinished,
     RunStarted,
-    Sampled,
     Tokenized,
     frozen,
 )
@@ -263,32 +258,8 @@ class Engine:
 
     def _sample(self, run: Underway, ids: list[int]) -> Generator[Event, Order | None, None]:
         """Draw, or take what was picked by hand, and append it to the ids."""
-        start, position = time.perf_counter_ns(), len(ids)
-        assert run.logits is not None
-        distribution = sampling.distribution(run.logits, run.sampling)
-        coin, id = None, run.take_pick()
-        if id is None:
-            coin = sampling.coin(run.request.seed, position)
-            id = distribution.choose(coin)
-        top = distribution.top(N_TOP)
-        sampled = Sampled(
-            position=position,
-            token=self._tokenizer.token(id),
-            coin=coin,
-            sampling=run.sampling,
-            raw_prob=float(distribution.raw[id]),
-            final_prob=float(distribution.final(np.array([id]))[0]),
-            n_kept=distribution.n_kept,
-            entropy=distribution.entropy,
-            rank=distribution.rank(id),
-            span=(start, time.perf_counter_ns()),
-            top_ids=frozen(top.astype("int32")),
-            top_raw=frozen(distribution.raw[top]),
-            top_final=frozen(distribution.final(top)),
-        )
-        sampled = replace(sampled, span=(start, time.perf_counter_ns()))
-        ids.append(id)
-        run.n_written += 1
+        sampled = run.draw(len(ids), self._tokenizer)
+        ids.append(sampled.token.id)
         yield from run.tell(sampled)
 
     def _started(self, request: Request, at_ns: int) -> RunStarted:

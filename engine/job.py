@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from engine import sampling
 from engine.errors import EngineError
-from engine.events import Event, Floats, Order, Reason, RunFailed
+from engine.events import N_TOP, Event, Floats, Order, Reason, RunFailed, Sampled, frozen
 from engine.request import Pick, Request, Sampling
-from engine.tokenizer import END_OF_TEXT
+from engine.tokenizer import END_OF_TEXT, Tokenizer
 
 Job = Generator[Event, Order | None, None]
 Stopped = Callable[[], bool]
@@ -48,6 +51,38 @@ class Underway:
         """The id picked by hand for the next draw, once."""
         pick, self.pick = self.pick, None
         return pick
+
+    def draw(self, position: int, tokenizer: Tokenizer) -> Sampled:
+        """Turn the logits into the token at `position`: by the rule and its coin, or the pick.
+
+        Raises:
+            EngineError: what `sampling.distribution` says.
+        """
+        start = time.perf_counter_ns()
+        assert self.logits is not None
+        distribution = sampling.distribution(self.logits, self.sampling)
+        coin, id = None, self.take_pick()
+        if id is None:
+            coin = sampling.coin(self.request.seed, position)
+            id = distribution.choose(coin)
+        self.n_written += 1
+        top = distribution.top(N_TOP)
+        sampled = Sampled(
+            position=position,
+            token=tokenizer.token(id),
+            coin=coin,
+            sampling=self.sampling,
+            raw_prob=float(distribution.raw[id]),
+            final_prob=float(distribution.final(np.array([id]))[0]),
+            n_kept=distribution.n_kept,
+            entropy=distribution.entropy,
+            rank=distribution.rank(id),
+            span=(start, start),
+            top_ids=frozen(top.astype(np.int32)),
+            top_raw=frozen(distribution.raw[top]),
+            top_final=frozen(distribution.final(top)),
+        )
+        return replace(sampled, span=(start, time.perf_counter_ns()))
 
     def ends(self, ids: list[int], n_positions: int) -> bool:
         """Whether a stop rule holds after the last draw; it also sets the reason."""

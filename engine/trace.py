@@ -27,8 +27,8 @@ from engine.events import (
     Sampled,
     Token,
     Tokenized,
-    frozen,
 )
+from engine.rows import Rows
 from engine.timing import Timing
 
 Kind = Literal["logits", "residual", "attention"]
@@ -54,7 +54,7 @@ class Trace:
         self.started: RunStarted | None = None
         self.tokenized: Tokenized | None = None
         self.ended: RunFinished | RunFailed | None = None
-        self._rows: dict[str, _Rows] = {}
+        self._rows: dict[str, Rows] = {}
         self._dropped: set[Kind] = set()
         self._thumbnails: Thumbnails | None = None
         for event in events:
@@ -155,7 +155,7 @@ class Trace:
             if given is not None:
                 rows = self._rows.get(name)
                 if rows is None:
-                    rows = self._rows[name] = _Rows(given, axis, self._room())
+                    rows = self._rows[name] = Rows(given, axis, self._room())
                 views[name] = rows.extend(given)
         return replace(forward, **views) if views else forward  # type: ignore[arg-type]
 
@@ -263,40 +263,3 @@ def same(a: Trace, b: Trace) -> bool:
     return len(a.events) == len(b.events) and all(
         records.same(x, y) for x, y in zip(a.events, b.events, strict=True)
     )
-
-
-class _Rows:
-    """One contiguous buffer that grows along its row axis."""
-
-    def __init__(self, like: Floats, axis: int, room: int) -> None:
-        self._axis = axis
-        self._n = 0
-        self._data: Floats = np.empty(self._shape(like, max(room, like.shape[axis])), np.float32)
-
-    @property
-    def used(self) -> Floats:
-        return self._view(0, self._n)
-
-    @property
-    def nbytes(self) -> int:
-        """Of the rows in use: what is reserved and never touched takes no memory."""
-        return int(self._data.nbytes // self._data.shape[self._axis] * self._n)
-
-    def extend(self, rows: Floats) -> Floats:
-        """Copy rows in at the end and return the view that holds them."""
-        first, self._n = self._n, self._n + rows.shape[self._axis]
-        if self._n > self._data.shape[self._axis]:
-            old = self._data
-            self._data = np.empty(self._shape(rows, self._n * 2), np.float32)
-            self._data[self._place(0, first)] = old[self._place(0, first)]
-        self._data[self._place(first, self._n)] = rows
-        return self._view(first, self._n)
-
-    def _view(self, first: int, end: int) -> Floats:
-        return frozen(self._data[self._place(first, end)])
-
-    def _place(self, first: int, end: int) -> tuple[slice, ...]:
-        return (*[slice(None)] * self._axis, slice(first, end))
-
-    def _shape(self, like: Floats, rows: int) -> tuple[int, ...]:
-        return (*like.shape[: self._axis], rows, *like.shape[self._axis + 1 :])

@@ -1,0 +1,128 @@
+"""What one head does: its map, grown row by row, and how much of it follows a known pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from weakref import ReferenceType, ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.attention import rows
+from engine.events import Floats
+from engine.trace import Moment, Trace
+
+Pattern = Literal["previous", "first", "current", "duplicate", "induction"]
+
+STRONG = 0.5  # a head has a tag where one pattern takes at least half of its attention,
+ENOUGH = 3  # seen in at least so many queries
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The share of its attention that a head gives to one pattern, as a mean over queries."""
+
+    share: float  # 0 to 1
+    n_queries: int  # over which the mean was taken
+
+
+class GrowingMap:
+    """One head's map at any moment of a run; only rows that are new are computed.
+
+    A row depends on nothing that comes after it: an earlier moment is the upper left corner of a
+    later one. The same moment and head give the same array object.
+    """
+
+    def __init__(self) -> None:
+        self._weights: Floats = np.zeros((0, 0), np.float32)
+        self._n = 0  # rows that are computed
+        self._of: tuple[ReferenceType[Trace], int, int] | None = None
+        self._shown: Floats = self._weights
+
+    def at(self, moment: Moment, layer: int, head: int) -> Floats | None:
+        """(n_read, n_read), the future exactly 0; None if Q and K are not here."""
+        q, k = moment.trace.rows("q"), moment.trace.rows("k")
+        if q is None or k is None:
+            return None
+        n, of = moment.n_read, (ref(moment.trace), layer, head)
+        if of != self._of:
+            self._of, self._n = of, 0
+            self._shown = self._weights = np.zeros((0, 0), np.float32)
+        if n > self._n:
+            self._grow(q[layer, head, :n], k[layer, head, :n])
+        if len(self._shown) != n:
+            self._shown = self._weights[:n, :n]
+            self._shown.flags.writeable = False
+        return self._shown
+
+    def _grow(self, q: Floats, k: Floats) -> None:
+        """Add the rows from the first that is missing; q and k are (n, D)."""
+        first, n = self._n, len(q)
+        if n > len(self._weights):
+            room = max(n, 2 * len(self._weights), 64)
+            larger = np.zeros((room, room), np.float32)
+            larger[:first, :first] = self._weights[:first, :first]
+            self._weights = larger
+        new = rows(q[None, None], k[None, None], first)  # (1, 1, n - first, n)
+        self._weights[first:n, :n] = new[0, 0]
+        self._n = n
+
+
+def scores(weights: Floats, ids: Sequence[int]) -> dict[Pattern, Score]:
+    """How much of its attention a head gives, on average, to five places with a name.
+
+    Only patterns that these tokens have a query for are in the answer; the query at 0 can look
+    nowhere but at itself and counts for none.
+
+    previous: the key just before the query. The mean of weights[i, i - 1].
+    first: the first key, where heads look that have nothing to find (a sink). weights[i, 0].
+    current: the query's own token. weights[i, i].
+    duplicate: earlier copies of the query's token. The sum of weights[i, j] over all j < i with
+        ids[j] == ids[i], for queries that have one.
+    induction: what came after those copies. The sum of weights[i, j + 1] over the same j with
+        j + 1 < i, for queries that have one.
+
+    Args:
+        weights: (n, n), query rows, key columns.
+        ids: n token ids.
+
+    >>> map = np.array([[1, 0, 0], [1, 0, 0], [0.5, 0.25, 0.25]], np.float32)
+    >>> found = scores(map, [7, 8, 7])  # 7 comes twice: its copy is at 0, what followed it at 1
+    >>> {pattern: score.share for pattern, score in found.items()}
+    {'previous': 0.625, 'first': 0.75, 'current': 0.125, 'duplicate': 0.5, 'induction': 0.25}
+    """
+    n = len(weights)
+    assert n == len(ids)
+    after = np.arange(1, n)
+    tokens = np.asarray(ids)
+    query, copy = np.nonzero(np.tril(tokens[:, None] == tokens, -1))
+    followed = copy + 1 < query
+    places: dict[Pattern, tuple[NDArray[np.intp], NDArray[np.intp]]] = {
+        "previous": (after, after - 1),
+        "first": (after, np.zeros_like(after)),
+        "current": (after, after),
+        "duplicate": (query, copy),
+        "induction": (query[followed], copy[followed] + 1),
+    }
+    return {
+        pattern: _score(weights, queries, keys)
+        for pattern, (queries, keys) in places.items()
+        if len(queries)
+    }
+
+
+def tag(scores: dict[Pattern, Score]) -> tuple[Pattern, Score] | None:
+    """The pattern that takes most of a head's attention, if it is strong and often enough seen."""
+    strong = [
+        (pattern, score)
+        for pattern, score in scores.items()
+        if score.share >= STRONG and score.n_queries >= ENOUGH
+    ]
+    return max(strong, key=lambda found: found[1].share, default=None)
+
+
+def _score(weights: Floats, queries: NDArray[np.intp], keys: NDArray[np.intp]) -> Score:
+    n_queries = len(np.unique(queries))
+    return Score(float(weights[queries, keys].sum(dtype=np.float64) / n_queries), n_queries)

@@ -1,0 +1,261 @@
+"""Linear layers packed for this machine, in whichever way is right and fastest here.
+
+No single way wins everywhere: on one processor a packed oneDNN matrix is three times as fast as the
+BLAS behind `F.linear`, on the next it is slower. So each kind is checked against `F.linear` and
+timed on the model's own weights when the model is loaded, and every kind but the first may be
+missing: they are private or ageing parts of torch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from engine.meter import now_ns
+
+Kind = Literal["linear", "columns", "onednn", "half", "half_serial"]
+
+PACKED_FOR = 128  # rows that oneDNN packs for; best for one row too, so one copy serves both
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 2e-2}  # of the largest number in the answer
+REPEATS = 5  # the fastest counts: whatever else the machine does only adds time
+
+
+class Linear(ABC):
+    """x W + b for rows x (n, in); the answer has the type of the weights, `add` gives float32."""
+
+    nbytes: int  # of the weights as they lie in memory, bias included
+    rows: Tensor | None = None  # (out, in): the plain matrix, where the kind keeps one
+
+    @abstractmethod
+    def __call__(self, x: Tensor) -> Tensor:
+        """The product, (n, out)."""
+
+    def gelu(self, x: Tensor) -> Tensor:
+        """GELU of x W + b, by the tanh formula that GPT-2 was trained with."""
+        return functional.gelu(self(x), approximate="tanh")  # (n, out)
+
+    def add(self, x: Tensor, residual: Tensor) -> Tensor:
+        """Residual (n, out), float32, plus x W + b."""
+        return torch.add(residual, self(x))  # (n, out)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One situation to time a kind in: so many rows at once, by so many threads, so many times."""
+
+    n_rows: int
+    n_threads: int
+    n_times: int
+
+
+def pack(
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32] | None,
+    *,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    kind: Kind = "linear",
+) -> Linear:
+    """Pack one layer's weights.
+
+    Args:
+        weight: (in, out), in any memory order; it is copied.
+        bias: (out,) or None.
+        device: where the plain kinds lie; the others are for the CPU.
+        dtype: what the weights are rounded to and multiplied in.
+        kind: "linear" and "columns" work everywhere; "onednn" on the CPU; "half" and "half_serial"
+            on x86 with float32: they keep float16 weights, so use them only for weights that are.
+
+    Raises:
+        RuntimeError: torch does not have this kind here.
+    """
+    w = torch.from_numpy(np.array(weight.T, order="C"))  # (out, in)
+    b = None if bias is None else torch.from_numpy(np.array(bias))
+    if kind == "onednn":
+        return _OneDnn(w.to(dtype), b if b is None else b.to(dtype))
+    if kind == "half":
+        return _Half(w, b)
+    if kind == "half_serial":
+        return _HalfSerial(w, b)
+    w = w.to(device, dtype)
+    return _Plain(w, b if b is None else b.to(device, dtype), by_columns=kind == "columns")
+
+
+def kinds(device: str, dtype: torch.dtype, *, exact_in_half: bool) -> tuple[Kind, ...]:
+    """The kinds worth trying for these weights."""
+    if device != "cpu":
+        return ("linear",)
+    if dtype is torch.float32 and exact_in_half:
+        return ("linear", "columns", "onednn", "half", "half_serial")
+    return ("linear", "columns", "onednn")
+
+
+def item_bytes(kind: Kind, dtype: torch.dtype) -> int:
+    """Bytes that one weight takes in memory."""
+    return 2 if kind in ("half", "half_serial") else dtype.itemsize
+
+
+def choose(
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32] | None,
+    *,
+    dtype: torch.dtype,
+    among: Sequence[Kind],
+    trials: Sequence[Trial],
+) -> Kind:
+    """The fastest kind on this CPU that gives the answer of `F.linear`, summed over the trials."""
+    if len(among) == 1:
+        return among[0]
+    reference = pack(weight, bias, dtype=dtype)
+    times: dict[Kind, int] = {}
+    for kind in among:
+        linear = _tested(weight, bias, dtype=dtype, kind=kind, reference=reference)
+        if linear is not None:
+            times[kind] = sum(_time(linear, len(weight), trial) for trial in trials)
+    return min(times, key=times.__getitem__, default="linear")
+
+
+def use_threads(n_threads: int) -> None:
+    """Let the calling thread compute with this many; torch keeps the number per thread."""
+    if torch.get_num_threads() != n_threads:
+        torch.set_num_threads(n_threads)
+
+
+class _Plain(Linear):
+    """Public torch only. MKL multiplies one row far faster by (in, out) columns on some CPUs."""
+
+    def __init__(self, rows: Tensor, bias: Tensor | None, *, by_columns: bool) -> None:
+        self._weight = rows.t().contiguous() if by_columns else rows.t()  # (in, out)
+        self._bias = bias
+        self.rows = None if by_columns else rows
+        self.nbytes = rows.nbytes + _nbytes(bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = x.to(self._weight.dtype)
+        if self._bias is None:
+            return torch.mm(x, self._weight)  # (n, out)
+        return torch.addmm(self._bias, x, self._weight)  # (n, out)
+
+
+class _OneDnn(Linear):
+    """oneDNN's own blocked layout, with bias, GELU and residual fused into the product."""
+
+    def __init__(self, rows: Tensor, bias: Tensor | None) -> None:
+        self._dtype = rows.dtype
+        self._weight = _found(torch.ops.mkldnn, "_reorder_linear_weight")(rows, PACKED_FOR)
+        self._bias = bias
+        pointwise = _found(torch.ops.mkldnn, "_linear_pointwise")
+        # An overload picked beforehand saves 15 us a call of looking for the right one.
+        self._unary, self._binary = pointwise.default, pointwise.binary
+        self.nbytes = rows.nbytes + _nbytes(bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y: Tensor = self._unary(x.to(self._dtype), self._weight, self._bias, "none", [], "")
+        return y  # (n, out)
+
+    def gelu(self, x: Tensor) -> Tensor:
+        y: Tensor = self._unary(x.to(self._dtype), self._weight, self._bias, "gelu", [], "tanh")
+        return y  # (n, out)
+
+    def add(self, x: Tensor, residual: Tensor) -> Tensor:
+        if self._dtype is not torch.float32:  # the fused sum would round the residual
+            return super().add(x, residual)
+        y: Tensor = self._binary(x, residual, self._weight, self._bias, "add")
+        return y  # (n, out)
+
+
+class _Half(Linear):
+    """float16 weights widened as they are read, float32 arithmetic; exact for float16 weights."""
+
+    def __init__(self, rows: Tensor, bias: Tensor | None) -> None:
+        self._packed = _found(torch.ops.quantized, "linear_prepack_fp16")(rows, bias)
+        self._multiply = _found(torch.ops.quantized, "linear_dynamic_fp16").default
+        self.nbytes = rows.nbytes // 2 + _nbytes(bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y: Tensor = self._multiply(x, self._packed)
+        return y  # (n, out)
+
+
+class _HalfSerial(Linear):
+    """As `_Half`, by an older door that uses one thread but costs 20 us less a call."""
+
+    def __init__(self, rows: Tensor, bias: Tensor | None) -> None:
+        n_out, n_in = rows.shape
+        self._bias = rows.new_zeros(n_out) if bias is None else bias  # older torch insists on one
+        # torch.* rather than torch.ops.*, whose warnings Python cannot catch.
+        self._multiply = _found(torch, "fbgemm_linear_fp16_weight_fp32_activation")
+        with warnings.catch_warnings():  # both say, once, that they will go one day
+            warnings.simplefilter("ignore", UserWarning)
+            self._packed = _found(torch, "fbgemm_pack_gemm_matrix_fp16")(rows)
+            self(rows.new_zeros(1, n_in))
+        self.nbytes = rows.nbytes // 2 + _nbytes(self._bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y: Tensor = self._multiply(x, self._packed, self._bias)
+        return y  # (n, out)
+
+
+def _found(place: object, name: str) -> Any:  # noqa: ANN401 - torch does not type its operators
+    """An operator that this torch may or may not have."""
+    if not hasattr(place, name):
+        raise RuntimeError(f"torch {torch.__version__} has no {name} here")
+    return getattr(place, name)
+
+
+def _tested(
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32] | None,
+    *,
+    dtype: torch.dtype,
+    kind: Kind,
+    reference: Linear,
+) -> Linear | None:
+    """The packed layer, or None where it cannot be made or answers differently."""
+    n_in, n_out = weight.shape
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(3, n_in, generator=random)
+    residual = torch.randn(3, n_out, generator=random)
+    try:
+        with torch.inference_mode():
+            linear = pack(weight, bias, dtype=dtype, kind=kind)
+            pairs = (
+                (linear(x), reference(x)),
+                (linear.gelu(x), reference.gelu(x)),
+                (linear.add(x, residual), reference.add(x, residual)),
+            )
+    except RuntimeError:
+        return None
+    return linear if all(_close(found, wanted) for found, wanted in pairs) else None
+
+
+def _close(found: Tensor, wanted: Tensor) -> bool:
+    worst = (found.float() - wanted.float()).abs().max()
+    return bool(worst <= TOLERANCE[wanted.dtype] * wanted.float().abs().max())
+
+
+def _time(linear: Linear, n_in: int, trial: Trial) -> int:
+    use_threads(trial.n_threads)
+    x = torch.zeros(trial.n_rows, n_in)
+    best: int | None = None
+    with torch.inference_mode():
+        for _ in range(REPEATS):
+            start = now_ns()
+            linear(x)
+            took = now_ns() - start
+            best = took if best is None else min(best, took)
+    assert best is not None
+    return best * trial.n_times
+
+
+def _nbytes(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.nbytes

@@ -1,0 +1,278 @@
+"""A model on a device: the only place that knows how CPU, CUDA and MPS differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine import linear, meter
+from engine import state as states
+from engine.errors import EngineError
+from engine.events import Floats, Memory, Span, frozen
+from engine.linear import Kind, Trial
+from engine.models import gpt2
+from engine.state import K, Q, State, V
+from engine.weights import Checkpoint
+
+CHUNK = 128  # positions a prefill reads at once: tens of ms, so that a stop is heard soon
+HEAD_ROWS = 8_192  # rows of the head that it is timed on: packing all 50,257 takes 0.2 s a kind
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_DTYPES_ON = {
+    "cpu": ("float32", "bfloat16"),  # a CPU multiplies float16 a dozen times slower than float32
+    "cuda": ("float16", "float32", "bfloat16"),
+    "mps": ("float32", "float16"),
+}  # the first is the automatic choice
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Copies of what some positions left in the state; None = not asked for."""
+
+    # q, k, v: (L, H, count, D); residual: (2L + 1, count, C)
+    q: Floats | None = field(repr=False, compare=False)
+    k: Floats | None = field(repr=False, compare=False)
+    v: Floats | None = field(repr=False, compare=False)
+    residual: Floats | None = field(repr=False, compare=False)
+
+
+class Runner:
+    """One model's weights and state on one device, run operation by operation.
+
+    Not for two threads at once. Construction ends with a short warm-up pass, which is rewound, so
+    that no run pays for pages, threads and kernels that are made on first use.
+
+    Attributes:
+        dimensions: of the model.
+        device: "cpu", "cuda" or "mps".
+        dtype: what the weights are multiplied in; the state is float32 always.
+        item_weight: bytes a weight takes in memory. Half of the dtype's where float16 weights are
+            widened as they are read.
+        weight_bytes: all weights as they lie in memory.
+        machine: the processor or card, and the threads that decode uses.
+        state: the buffers, and how many positions are read.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        n_threads: int | None = None,
+        kind: Kind | None = None,
+    ) -> None:
+        """Pack the weights.
+
+        Args:
+            checkpoint: the model; not needed afterwards.
+            device: "auto" (CUDA, else CPU), "cpu", "cuda" or "mps".
+            dtype: "auto", "float32", "bfloat16" or "float16".
+            n_threads: for prefill and decode alike. None: every core for prefill; for decode one
+                less, because a step waits for its slowest thread and the window needs a core too.
+            kind: how matrices are packed; None lets the clock decide.
+
+        Raises:
+            EngineError: kind "device", "dtype" or "memory".
+        """
+        self.dimensions = checkpoint.config.dimensions
+        self.device = _device(device)
+        self.dtype = _dtype(dtype, self.device)
+        cores = meter.n_cores()
+        self._prefill_threads = n_threads or cores
+        self._decode_threads = n_threads or max(1, cores - 1)
+        self.machine = meter.machine(self.device, self._decode_threads)
+        _check_memory(checkpoint, self.device, _DTYPES[self.dtype])
+        plan = self._plan(checkpoint, kind)
+        self.item_weight = linear.item_bytes(plan.layers, plan.dtype)
+        try:
+            self._weights = gpt2.pack(checkpoint, plan)
+            self.state = State(self.dimensions, device=self.device)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise _no_memory(checkpoint, self.device, plan.dtype) from error
+        self.weight_bytes = self._weights.nbytes
+        self._logits: Tensor | None = None
+        self._spans: tuple[Span, ...] = ()
+        self._warm_up()
+
+    def prefill(self, ids: Sequence[int], *, first: int) -> Iterator[int]:
+        """Read a prompt chunk by chunk; what was read before `first` stays.
+
+        Args:
+            ids: one or more, at positions `first`, `first` + 1, ...
+            first: at most how many positions are read already.
+
+        Yields:
+            How many positions are read, from position 0 on, after each chunk. The logits are there
+            after the last one.
+        """
+        end = first + len(ids)
+        assert ids
+        assert 0 <= first <= self.state.position
+        assert end <= self.state.n_positions
+        self.state.position, self._logits = first, None
+        for at in range(first, end, CHUNK):
+            linear.use_threads(self._prefill_threads)  # the caller may step between chunks
+            chunk = ids[at - first : at - first + CHUNK]
+            spans = gpt2.prefill(self._weights, self.state, chunk, first=at)
+            self._spans = spans if len(chunk) == len(ids) else ()
+            self.state.position = at + len(chunk)
+            if self.state.position == end:
+                self._logits = self._head()
+            yield self.state.position
+
+    def step(self, id: int, *, position: int) -> None:
+        """Read one token, at most at the first position not read yet: the decode step."""
+        assert 0 <= position <= self.state.position
+        assert position < self.state.n_positions
+        linear.use_threads(self._decode_threads)
+        self._spans = gpt2.step(self._weights, self.state, id, position=position)
+        self.state.position = position + 1
+        self._logits = self._head()
+
+    def logits(self) -> NDArray[np.float32]:
+        """(V,) of the last position read; fresh and read-only."""
+        assert self._logits is not None, "the last prefill was not finished"
+        return frozen(self._logits.cpu().numpy())
+
+    def rows(
+        self, first: int, count: int, *, attention: bool = True, residual: bool = True
+    ) -> Rows:
+        """What `count` positions from `first` on left in the state; fresh and read-only."""
+        q = k = v = stream = None
+        with torch.inference_mode():
+            if attention:
+                rows = self.state.qkv[:, :, 0, :, first : first + count]  # (L, 3, H, count, D)
+                qkv = _copied(rows.transpose(0, 1))  # (3, L, H, count, D)
+                q, k, v = qkv[Q], qkv[K], qkv[V]
+            if residual:
+                stream = _copied(self.state.residual[:, 0, first : first + count])
+        return Rows(q, k, v, stream)
+
+    def layer_spans(self) -> tuple[Span, ...]:
+        """When each layer of the last pass began and ended.
+
+        Empty where that cannot be told: on an accelerator, which works behind the CPU's back, and
+        for a prefill of several chunks, in which every layer worked several times.
+        """
+        return self._spans if self.device == "cpu" else ()
+
+    def synchronize(self) -> None:
+        """Wait until the device has done all it was told."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        elif self.device == "mps":
+            torch.mps.synchronize()
+
+    def memory(self, n_positions: int) -> Memory:
+        """The ledger with `n_positions` positions read."""
+        used, reserved = self.state.used(n_positions), self.state.reserved
+        return Memory(
+            kv_used=used.kv,
+            kv_reserved=reserved.kv,
+            q_used=used.q,
+            q_reserved=reserved.q,
+            residual_used=used.residual,
+            residual_reserved=reserved.residual,
+            weights=self.weight_bytes,
+            process=meter.process_bytes(),
+            device=meter.device_bytes(self.device),
+        )
+
+    def _head(self) -> Tensor:
+        return gpt2.logits(self._weights, self.state, position=self.state.position - 1)
+
+    def _plan(self, checkpoint: Checkpoint, kind: Kind | None) -> gpt2.Plan:
+        """Decide how matrices are packed: one kind for the layers, one for the far larger head."""
+        dtype, half = _DTYPES[self.dtype], _exact_in_half(checkpoint)
+        among = (kind,) if kind else linear.kinds(self.device, dtype, exact_in_half=half)
+        layers = linear.choose(
+            gpt2.numbers(checkpoint, "h.0.mlp.c_fc.weight"),
+            gpt2.numbers(checkpoint, "h.0.mlp.c_fc.bias"),
+            dtype=dtype,
+            among=among,
+            trials=(Trial(1, self._decode_threads, 64), Trial(64, self._prefill_threads, 1)),
+        )
+        item = linear.item_bytes(layers, dtype)  # one size throughout, so that bytes can be counted
+        head = linear.choose(
+            gpt2.numbers(checkpoint, gpt2.head_name(checkpoint), n_rows=HEAD_ROWS).T,
+            None,
+            dtype=dtype,
+            among=[k for k in among if linear.item_bytes(k, dtype) == item],
+            trials=(Trial(1, self._decode_threads, 1),),
+        )
+        return gpt2.Plan(self.device, dtype, layers, head)
+
+    def _warm_up(self) -> None:
+        for _ in self.prefill([0], first=0):
+            pass
+        if self.state.n_positions > 1:
+            self.step(0, position=1)
+        self.synchronize()
+        self.state.position, self._logits, self._spans = 0, None, ()
+
+
+def _device(asked: str) -> str:
+    present = ["cpu"]
+    if torch.cuda.is_available():
+        present.append("cuda")
+    if torch.backends.mps.is_available():
+        present.append("mps")
+    if asked == "auto":
+        return "cuda" if "cuda" in present else "cpu"
+    if asked not in present:
+        raise EngineError("device", found=asked, present=", ".join(present))
+    return asked
+
+
+def _dtype(asked: str, device: str) -> str:
+    allowed = _DTYPES_ON[device]
+    if asked == "auto":
+        return allowed[0]
+    if asked not in allowed:
+        raise EngineError("dtype", found=asked, device=device, allowed=", ".join(allowed))
+    return asked
+
+
+def _check_memory(checkpoint: Checkpoint, device: str, dtype: torch.dtype) -> None:
+    """Refuse a model that cannot fit before the system has to stop us."""
+    available = meter.available_bytes(device)
+    if available is not None and _needed(checkpoint, device, dtype) > available:
+        raise _no_memory(checkpoint, device, dtype)
+
+
+def _needed(checkpoint: Checkpoint, device: str, dtype: torch.dtype) -> int:
+    """Bytes of weights and state, packed as tightly as can be."""
+    kinds = linear.kinds(device, dtype, exact_in_half=_exact_in_half(checkpoint))
+    item = min(linear.item_bytes(kind, dtype) for kind in kinds)
+    dimensions = checkpoint.config.dimensions
+    return item * dimensions.n_params + states.bytes_for(dimensions)
+
+
+def _no_memory(checkpoint: Checkpoint, device: str, dtype: torch.dtype) -> EngineError:
+    available = meter.available_bytes(device)
+    return EngineError(
+        "memory",
+        device=device,
+        needed=_needed(checkpoint, device, dtype),
+        available="fewer" if available is None else available,
+    )
+
+
+def _exact_in_half(checkpoint: Checkpoint) -> bool:
+    """Whether every matrix is stored in float16, so that keeping it so loses nothing."""
+    return all(
+        checkpoint.dtypes[name] == "F16"
+        for name, tensor in checkpoint.tensors.items()
+        if tensor.ndim == 2 and name != "wpe.weight"
+    )
+
+
+def _copied(rows: Tensor) -> Floats:
+    copy = rows.clone(memory_format=torch.contiguous_format)
+    return frozen(copy.cpu().numpy())

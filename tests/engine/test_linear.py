@@ -1,0 +1,176 @@
+"""Packed linear layers: every kind gives the answer of F.linear, and choosing never trusts one."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from engine import linear
+from engine.linear import Kind, Linear, Trial
+
+KINDS: tuple[Kind, ...] = ("linear", "columns", "onednn", "half", "half_serial")
+TRIALS = (Trial(1, 1, 64), Trial(8, 1, 1))
+
+Floats = NDArray[np.float32]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def layer(n_in: int, n_out: int) -> tuple[Floats, Floats]:
+    """Weights that float16 holds exactly, so that every kind computes the same thing."""
+    r = np.random.default_rng(0)
+    weight = r.normal(0, 1 / math.sqrt(n_in), (n_in, n_out)).astype(np.float16)
+    return weight.astype(np.float32), r.normal(0, 1, n_out).astype(np.float32)
+
+
+def rows(n: int, width: int) -> Tensor:
+    return torch.randn(n, width, generator=torch.Generator().manual_seed(n))
+
+
+def packed(
+    weight: Floats, bias: Floats | None, kind: Kind, dtype: torch.dtype = torch.float32
+) -> Linear:
+    try:
+        return linear.pack(weight, bias, dtype=dtype, kind=kind)
+    except RuntimeError as error:
+        pytest.skip(f"not on this machine: {error}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 3, 64])
+def test_every_kind_answers_as_f_linear(kind: Kind, n: int) -> None:
+    weight, bias = layer(48, 112)
+    layer_ = packed(weight, bias, kind)
+    x, residual = rows(n, 48), rows(n, 112)
+    with torch.inference_mode():
+        wanted = functional.linear(x, torch.from_numpy(weight.T), torch.from_numpy(bias))
+        bound = {"rtol": 0.0, "atol": 1e-5}  # 48 products of size 1, each rounded to 1e-7
+        torch.testing.assert_close(layer_(x), wanted, **bound)
+        gelu = functional.gelu(wanted, approximate="tanh")
+        torch.testing.assert_close(layer_.gelu(x), gelu, **bound)
+        torch.testing.assert_close(layer_.add(x, residual), residual + wanted, **bound)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_has_no_bias_and_an_odd_width(kind: Kind) -> None:
+    weight, _ = layer(32, 257)
+    x = rows(1, 32)
+    with torch.inference_mode():
+        found = packed(weight, None, kind)(x)
+    torch.testing.assert_close(found, x @ torch.from_numpy(weight), rtol=0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["linear", "columns", "onednn"])
+def test_bfloat16_rounds_the_layer_but_never_the_residual(kind: Kind) -> None:
+    weight, bias = layer(48, 112)
+    layer_ = packed(weight, bias, kind, torch.bfloat16)
+    x, residual = rows(3, 48), rows(3, 112) * 1000
+    wanted = functional.linear(x, torch.from_numpy(weight.T), torch.from_numpy(bias))
+    with torch.inference_mode():
+        found = layer_.add(x, residual)
+    assert found.dtype is torch.float32
+    # 8 bits of a bfloat16 are 2^-8 of answers up to 4; of the residual they would be 4
+    torch.testing.assert_close(found, residual + wanted, rtol=0.0, atol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_bytes"),
+    [
+        ("linear", 4 * 48 * 112 + 4 * 112),
+        ("columns", 4 * 48 * 112 + 4 * 112),
+        ("onednn", 4 * 48 * 112 + 4 * 112),
+        ("half", 2 * 48 * 112 + 4 * 112),  # the bias stays float32
+        ("half_serial", 2 * 48 * 112 + 4 * 112),
+    ],
+)
+def test_bytes_are_those_of_the_packed_weights(kind: Kind, n_bytes: int) -> None:
+    assert packed(*layer(48, 112), kind).nbytes == n_bytes
+
+
+def test_packing_copies_so_that_read_only_weights_are_welcome() -> None:
+    weight, bias = layer(48, 112)
+    x = rows(1, 48)
+    weight.flags.writeable = False
+    layer_ = linear.pack(weight, bias)
+    before = layer_(x)
+    weight.flags.writeable = True
+    weight[:] = 0
+    assert torch.equal(layer_(x), before)
+
+
+def test_half_is_only_tried_where_it_loses_nothing() -> None:
+    half = {"half", "half_serial"}
+    assert half <= set(linear.kinds("cpu", torch.float32, exact_in_half=True))
+    assert not half & set(linear.kinds("cpu", torch.float32, exact_in_half=False))
+    assert not half & set(linear.kinds("cpu", torch.bfloat16, exact_in_half=True))
+    assert linear.kinds("cuda", torch.float16, exact_in_half=True) == ("linear",)
+
+
+def test_the_choice_is_one_that_works_here() -> None:
+    weight, bias = layer(48, 112)
+    kind = linear.choose(weight, bias, dtype=torch.float32, among=KINDS, trials=TRIALS)
+    assert linear.pack(weight, bias, kind=kind).nbytes > 0
+
+
+@pytest.mark.parametrize(("n_steps", "chosen"), [(64, "linear"), (200, "columns")])
+def test_the_fastest_over_all_trials_is_chosen(
+    n_steps: int, chosen: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a made-up clock `linear` takes 10 ns; `columns` 1 ns for one row, but 1,000 for eight."""
+    now, multiply = [0], linear._Plain.__call__
+
+    def timed(self: linear._Plain, x: Tensor) -> Tensor:
+        by_columns = self.rows is None
+        now[0] += (1 if len(x) == 1 else 1_000) if by_columns else 10
+        return multiply(self, x)
+
+    monkeypatch.setattr(linear, "now_ns", lambda: now[0])
+    monkeypatch.setattr(linear._Plain, "__call__", timed)
+    trials = (Trial(1, 1, n_steps), Trial(8, 1, 1))
+    among: tuple[Kind, ...] = ("linear", "columns")
+    weight, bias = layer(48, 112)
+    kind = linear.choose(weight, bias, dtype=torch.float32, among=among, trials=trials)
+    assert kind == chosen  # 10 n_steps + 10 against n_steps + 1,000
+
+
+def test_a_kind_that_answers_wrongly_is_never_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear._OneDnn, "__call__", lambda self, x: torch.zeros(len(x), 112))
+    assert choice_without("onednn") == "linear"
+
+
+def test_a_wrong_fused_sum_is_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear._OneDnn, "add", lambda self, x, residual: residual)
+    assert choice_without("onednn") == "linear"
+
+
+@pytest.mark.parametrize("kind", ["onednn", "half", "half_serial"])
+def test_what_this_torch_does_not_have_is_not_chosen(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(place: object, name: str) -> None:
+        raise RuntimeError(name)
+
+    monkeypatch.setattr(linear, "_found", missing)
+    assert choice_without(kind) == "linear"
+
+
+def choice_without(kind: Kind) -> Kind:
+    weight, bias = layer(48, 112)
+    among: tuple[Kind, ...] = ("linear", kind)
+    return linear.choose(weight, bias, dtype=torch.float32, among=among, trials=TRIALS)
+
+
+def test_threads_are_set_only_when_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    linear.use_threads(torch.get_num_threads())
+    assert asked == []
+    linear.use_threads(torch.get_num_threads() + 1)
+    assert asked == [2]
