@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from weakref import ReferenceType, ref
@@ -113,7 +114,22 @@ def scores(weights: Floats, ids: Sequence[int]) -> dict[Pattern, Score]:
     }
 
 
-def tag(scores: dict[Pattern, Score]) -> tuple[Pattern, Score] | None:
+def terms(moment: Moment, layer: int, head: int, *, query: int, key: int) -> tuple[float, float]:
+    """What one weight is made of: weight = exp(score - log_sum).
+
+    Returns:
+        score: q · k / sqrt(D) of this query and key.
+        log_sum: ln of the sum of exp over the scores of this query with the keys 0 to query.
+    """
+    q, k = moment.trace.rows("q"), moment.trace.rows("k")
+    assert q is not None and k is not None and key <= query < moment.n_read
+    values = k[layer, head, : query + 1].astype(np.float64) @ q[layer, head, query]  # (query + 1,)
+    values /= math.sqrt(q.shape[-1])
+    peak = float(values.max())
+    return float(values[key]), peak + math.log(float(np.exp(values - peak).sum()))
+
+
+def tag(scores: Mapping[Pattern, Score]) -> tuple[Pattern, Score] | None:
     """The pattern that takes most of a head's attention, if it is strong and often enough seen."""
     strong = [
         (pattern, score)

@@ -21,7 +21,8 @@ EVENTS: dict[str, type[Event]] = {
 def encode(value: object) -> Any:
     """A record without its arrays: dataclasses as objects, tuples as lists, bytes as hex.
 
-    >>> encode(records.Token(262, b" the"))
+    >>> from engine.events import Token
+    >>> encode(Token(262, b" the"))
     {'id': 262, 'piece': '20746865'}
     """
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,9 +1,11 @@
 """One head: its map grows to what a whole computation gives, and its scores have their numbers."""
 
+import math
+
 import numpy as np
 import pytest
 
-from engine.heads import GrowingMap, Score, scores, tag
+from engine.heads import GrowingMap, Score, scores, tag, terms
 from engine.trace import Trace
 
 
@@ -99,3 +101,12 @@ def test_a_tag_takes_half_of_the_attention_and_three_queries(
     share: float, n_queries: int, tagged: bool
 ) -> None:
     assert (tag({"first": Score(share, n_queries)}) is not None) == tagged
+
+
+def test_a_weight_is_the_exponential_of_its_score_less_its_rows_log_sum(recorded: Trace) -> None:
+    moment = recorded.at(2)
+    whole = moment.head_map(1, 5)
+    assert whole is not None
+    for query, key in ((0, 0), (4, 1), (7, 7)):
+        score, log_sum = terms(moment, 1, 5, query=query, key=key)
+        assert math.exp(score - log_sum) == pytest.approx(whole[query, key], rel=1e-4)  # float32
