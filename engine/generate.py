@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Generator
 from pathlib import Path
 
+import numpy as np
+
 from engine import models, tokenizer, weights
 from engine.errors import EngineError
 from engine.events import (
@@ -26,7 +28,7 @@ from engine.events import (
 )
 from engine.job import Job, Stopped, Underway, failed
 from engine.meter import work
-from engine.request import Request
+from engine.request import Request, Sampling
 from engine.runners import Runner
 from engine.tokenizer import Tokenizer
 from engine.trace import Trace
@@ -44,6 +46,7 @@ class Engine:
         self._tokenizer: Tokenizer = tokenizer.load()
         self._read: list[int] = []  # the ids whose K and V the state holds, by position
         self._live: weakref.ref[Job] | None = None
+        self._warm_up()
 
     @classmethod
     def load(
@@ -139,6 +142,12 @@ class Engine:
         run = Underway(request, stopped, request.sampling, n_written=step)
         return self._let(self._grow(run, trace.forwards[step], ids, pick))
 
+    def _warm_up(self) -> None:
+        """Draw once from nothing: the first draw of all takes five times as long as the others."""
+        run = Underway(Request("x"), lambda: False, Sampling())
+        run.logits = np.zeros(self.model.dimensions.n_vocab, np.float32)
+        run.draw(0, self._tokenizer)
+
     def _refuse_if_busy(self) -> None:
         live = self._live() if self._live is not None else None
         if live is not None and inspect.getgeneratorstate(live) != inspect.GEN_CLOSED:
@@ -170,7 +179,7 @@ class Engine:
                 self._runner.step(ids[-1], position=len(ids) - 1)
                 run.logits = self._runner.logits()
             yield from self._sample(run, ids)
-            yield from self._decode(run, ids)
+            yield from self._decode(run, ids, found=self._common_prefix(ids))
         except (EngineError, RuntimeError, MemoryError) as error:
             yield failed(error)
         else:
@@ -191,33 +200,34 @@ class Engine:
         yield from self._sample(run, ids)
         return True
 
-    def _decode(self, run: Underway, ids: list[int]) -> Generator[Event, Order | None, None]:
-        """Feed the last token and draw the next, until a stop rule says so."""
+    def _decode(
+        self, run: Underway, ids: list[int], *, found: int = 0
+    ) -> Generator[Event, Order | None, None]:
+        """Feed the last token and draw the next, until a stop rule says so.
+
+        `found` is how many positions a branch finds in place; its first pass tells of them.
+        """
         while not run.ends(ids, self.model.dimensions.n_positions):
             if run.asked_to_stop():
                 return
             start, first = time.perf_counter_ns(), len(ids) - 1
-            reused = self._restore(ids[:first])
+            self._restore(ids[:first])
             self._runner.step(ids[first], position=first)
             self._read[first:] = [ids[first]]
             self.position = first + 1
-            forward = self._forward(run, "decode", first, 1, start, reused=reused)
+            forward = self._forward(run, "decode", first, 1, start, reused=found)
+            found = 0
             yield from run.tell(forward)
             yield from self._sample(run, ids)
 
-    def _restore(self, ids: list[int]) -> int:
-        """Read again what another run has overwritten before a branch goes on.
-
-        Returns:
-            How many positions a branch found in place; 0 in the usual step, which needs nothing.
-        """
+    def _restore(self, ids: list[int]) -> None:
+        """Read again what another run has overwritten before a branch goes on."""
         if self._read == ids:
-            return 0
+            return
         kept = self._common_prefix([*ids, -1])
         for n_read in self._runner.prefill(ids[kept:], first=kept) if kept < len(ids) else ():
             self._read[kept:] = ids[kept:n_read]
         del self._read[len(ids) :]
-        return kept
 
     def _common_prefix(self, ids: list[int]) -> int:
         """Positions that need not be read again; the last one always is, for its logits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -16,6 +16,7 @@ from engine.events import Floats
 from engine.trace import Moment, Trace
 
 Pattern = Literal["previous", "first", "current", "duplicate", "induction"]
+PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 STRONG = 0.5  # a head has a tag where one pattern takes at least half of its attention,
 ENOUGH = 3  # seen in at least so many queries
@@ -29,18 +30,20 @@ class Score:
     n_queries: int  # over which the mean was taken
 
 
-class GrowingMap:
-    """One head's map at any moment of a run; only rows that are new are computed.
+class GrowingHead:
+    """One head at any moment of a run: its map and its scores, of which only new rows are computed.
 
     A row depends on nothing that comes after it: an earlier moment is the upper left corner of a
     later one. The same moment and head give the same array object.
     """
 
     def __init__(self) -> None:
-        self._weights: Floats = np.zeros((0, 0), np.float32)
-        self._n = 0  # rows that are computed
         self._of: tuple[ReferenceType[Trace], int, int] | None = None
-        self._shown: Floats = self._weights
+        self._n: int  # rows that are computed
+        self._weights: Floats
+        self._shares: NDArray[np.float64]
+        self._shown: Floats  # what `at` gave last
+        self._clear()
 
     def at(self, moment: Moment, layer: int, head: int) -> Floats | None:
         """(n_read, n_read), the future exactly 0; None if Q and K are not here."""
@@ -49,25 +52,37 @@ class GrowingMap:
             return None
         n, of = moment.n_read, (ref(moment.trace), layer, head)
         if of != self._of:
-            self._of, self._n = of, 0
-            self._shown = self._weights = np.zeros((0, 0), np.float32)
+            self._of = of
+            self._clear()
         if n > self._n:
-            self._grow(q[layer, head, :n], k[layer, head, :n])
+            ids = [token.id for token in moment.tokens[:n]]
+            self._grow(q[layer, head, :n], k[layer, head, :n], ids)
         if len(self._shown) != n:
             self._shown = self._weights[:n, :n]
             self._shown.flags.writeable = False
         return self._shown
 
-    def _grow(self, q: Floats, k: Floats) -> None:
+    def scores(self) -> dict[Pattern, Score]:
+        """Of the map that `at` gave last; see `scores`."""
+        return _means(self._shares[: len(self._shown)])
+
+    def _clear(self) -> None:
+        self._n = 0
+        self._shown = self._weights = np.zeros((0, 0), np.float32)
+        self._shares = np.zeros((0, len(PATTERNS)))
+
+    def _grow(self, q: Floats, k: Floats, ids: Sequence[int]) -> None:
         """Add the rows from the first that is missing; q and k are (n, D)."""
         first, n = self._n, len(q)
         if n > len(self._weights):
             room = max(n, 2 * len(self._weights), 64)
-            larger = np.zeros((room, room), np.float32)
-            larger[:first, :first] = self._weights[:first, :first]
-            self._weights = larger
-        new = rows(q[None, None], k[None, None], first)  # (1, 1, n - first, n)
-        self._weights[first:n, :n] = new[0, 0]
+            weights, shares = np.zeros((room, room), np.float32), np.zeros((room, len(PATTERNS)))
+            weights[:first, :first] = self._weights[:first, :first]
+            shares[:first] = self._shares[:first]
+            self._weights, self._shares = weights, shares
+        new = rows(q[None, None], k[None, None], first)[0, 0]  # (n - first, n)
+        self._weights[first:n, :n] = new
+        self._shares[first:n] = _shares(new, ids)
         self._n = n
 
 
@@ -94,24 +109,7 @@ def scores(weights: Floats, ids: Sequence[int]) -> dict[Pattern, Score]:
     >>> {pattern: score.share for pattern, score in found.items()}
     {'previous': 0.625, 'first': 0.75, 'current': 0.125, 'duplicate': 0.5, 'induction': 0.25}
     """
-    n = len(weights)
-    assert n == len(ids)
-    after = np.arange(1, n)
-    tokens = np.asarray(ids)
-    query, copy = np.nonzero(np.tril(tokens[:, None] == tokens, -1))
-    followed = copy + 1 < query
-    places: dict[Pattern, tuple[NDArray[np.intp], NDArray[np.intp]]] = {
-        "previous": (after, after - 1),
-        "first": (after, np.zeros_like(after)),
-        "current": (after, after),
-        "duplicate": (query, copy),
-        "induction": (query[followed], copy[followed] + 1),
-    }
-    return {
-        pattern: _score(weights, queries, keys)
-        for pattern, (queries, keys) in places.items()
-        if len(queries)
-    }
+    return _means(_shares(weights, ids))
 
 
 def terms(moment: Moment, layer: int, head: int, *, query: int, key: int) -> tuple[float, float]:
@@ -139,6 +137,40 @@ def tag(scores: Mapping[Pattern, Score]) -> tuple[Pattern, Score] | None:
     return max(strong, key=lambda found: found[1].share, default=None)
 
 
-def _score(weights: Floats, queries: NDArray[np.intp], keys: NDArray[np.intp]) -> Score:
-    n_queries = len(np.unique(queries))
-    return Score(float(weights[queries, keys].sum(dtype=np.float64) / n_queries), n_queries)
+def _shares(weights: Floats, ids: Sequence[int]) -> NDArray[np.float64]:
+    """What each query gives to each pattern, NaN where it has no key for it.
+
+    Args:
+        weights: (m, n), the last m rows of a map.
+        ids: n token ids.
+
+    Returns:
+        (m, 5), columns as in PATTERNS.
+    """
+    m, n = weights.shape
+    tokens, keys, queries = np.asarray(ids), np.arange(n), np.arange(n - m, n)
+    row = np.arange(m)
+    copies = (tokens[queries][:, None] == tokens) & (keys < queries[:, None])  # (m, n)
+    after = np.zeros_like(copies)
+    after[:, 1:] = copies[:, :-1]
+    after[row, queries] = False  # what came after the copy is the query itself
+    found = np.full((m, len(PATTERNS)), np.nan)
+    found[:, 0] = weights[row, np.maximum(queries - 1, 0)]
+    found[:, 1] = weights[:, 0]
+    found[:, 2] = weights[row, queries]
+    for column, places in ((3, copies), (4, after)):
+        has = places.any(axis=1)
+        found[has, column] = np.where(places[has], weights[has], 0).sum(axis=1)  # (has,)
+    found[queries == 0] = np.nan
+    return found
+
+
+def _means(shares: NDArray[np.float64]) -> dict[Pattern, Score]:
+    """The mean of each column of shares over the queries that have one."""
+    counts = np.count_nonzero(~np.isnan(shares), axis=0)  # (5,)
+    sums = np.nansum(shares, axis=0)  # (5,)
+    return {
+        pattern: Score(float(total / count), int(count))
+        for pattern, total, count in zip(PATTERNS, sums, counts, strict=True)
+        if count
+    }

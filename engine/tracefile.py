@@ -94,6 +94,7 @@ def _replace(path: Path, arrays: _Arrays, metadata: dict[str, str]) -> None:
         save_file({key: np.ascontiguousarray(a) for key, a in arrays.items()}, name, metadata)
         with Path(name).open("rb") as written:
             os.fsync(written.fileno())
+        Path(name).chmod(0o644)  # mkstemp keeps others from reading
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
@@ -164,10 +165,21 @@ def _with_arrays(event: Event, own: _Arrays, trace: Trace) -> Event:
                 found[name] = frozen(part)
         if "logits" in own:
             found["logits"] = frozen(own["logits"][trace.n_steps])
+        assert all(np.isfinite(array).all() for array in found.values()), "not a number"
         return replace(event, **found)
     if isinstance(event, Sampled):
+        _check_tops(own, trace.dimensions)
         return replace(event, **{n: frozen(own[n][len(trace.samples)]) for n in _TOPS})
     return event
+
+
+def _check_tops(own: _Arrays, d: Dimensions) -> None:
+    ids = own["top_ids"]
+    assert ids.min(initial=0) >= 0, "an id below 0"
+    assert ids.max(initial=0) < d.n_vocab, "an id outside the vocabulary"
+    assert len({own[name].shape for name in _TOPS}) == 1, "probabilities without ids"
+    assert np.isfinite(own["top_raw"]).all(), "not a number"
+    assert np.isfinite(own["top_final"]).all(), "not a number"
 
 
 def _check_shapes(own: _Arrays, d: Dimensions) -> None:

@@ -3,7 +3,6 @@
 import os
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,11 +32,11 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[object]:
+def engine() -> object:
     """The embedded model, loaded once, on one thread."""
     from engine.generate import Engine
 
-    yield Engine.load("embedded", "cpu", "float32", n_threads=1)
+    return Engine.load("embedded", "cpu", "float32", n_threads=1)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,11 @@
-"""Time decode and time to first token of our runner against Hugging Face's eager GPT-2.
+"""Time decode and time to first token of our engine against Hugging Face's eager GPT-2.
 
     python packaging/bench/decode.py [--tokens 64] [--rounds 3] [--threads 1] [--json FILE]
 
-Same weights, same float32, same threads, greedy, with a KV cache on both sides; ours also copies
-out every row that a run records. The rounds are interleaved, so that a machine that slows down
-slows both. Needs the packages of the test extra.
+Same weights, same float32, same threads, greedy, with a KV cache on both sides. Ours is
+`Engine.generate` with all that a run does: tokenizing, the float64 sampling rule over all ids, and
+every row recorded in a trace; theirs is the bare model and argmax. The rounds are interleaved, so
+that a machine that slows down slows both. Needs the packages of the test extra.
 """
 
 from __future__ import annotations
@@ -27,29 +28,31 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch  # noqa: E402 - the path comes first
 import transformers  # noqa: E402
 
-from engine import weights  # noqa: E402
-from engine.runners import Runner  # noqa: E402
+from engine.generate import Engine  # noqa: E402
+from engine.meter import machine  # noqa: E402
+from engine.request import Request, Sampling  # noqa: E402
+from engine.trace import Trace  # noqa: E402
 
 MODEL = ROOT / "resources" / "models" / "decodescope-6x8"
-# "Once upon a time, there was a little girl named Lily. One spring day"
 PROMPT = [7454, 2402, 257, 640, 11, 612, 373, 257, 1310, 2576, 3706, 20037, 13, 1881, 6076, 1110]
 LONG = PROMPT * 8
+TEXT = {16: "Once upon a time, there was a little girl named Lily. One spring day"}
+TEXT[128] = TEXT[16] * 8
 
 Answer = tuple[list[int], float, float]  # ids, seconds to the first, seconds for the others
 
 
-def ours(runner: Runner, prompt: list[int], n_tokens: int) -> Answer:
-    """Greedy decode by the runner, with everything recorded."""
+def ours(engine: Engine, prompt: list[int], n_tokens: int) -> Answer:
+    """Greedy decode by Engine.generate: every event made, everything recorded in a trace."""
+    request = Request(TEXT[len(prompt)], max_tokens=n_tokens, sampling=Sampling(temperature=0))
+    trace, first = Trace(), 0.0
     start = time.perf_counter()
-    for _ in runner.prefill(prompt, first=0):
-        pass
-    runner.rows(0, len(prompt))
-    ids = [int(runner.logits().argmax())]
-    first = time.perf_counter()
-    for position in range(len(prompt), len(prompt) + n_tokens - 1):
-        runner.step(ids[-1], position=position)
-        runner.rows(position, 1)
-        ids.append(int(runner.logits().argmax()))
+    for event in engine.generate(request):
+        trace.append(event)
+        if not first and trace.samples:
+            first = time.perf_counter()
+    assert [token.id for token in trace.tokens[: trace.n_prompt]] == prompt
+    ids = [sampled.token.id for sampled in trace.samples]
     return ids, first - start, time.perf_counter() - first
 
 
@@ -74,12 +77,12 @@ def theirs(model: Any, prompt: list[int], n_tokens: int) -> Answer:  # noqa: ANN
 def measure(*, n_tokens: int, n_rounds: int, n_threads: int) -> dict[str, Any]:
     """Medians over the rounds, after one round that does not count."""
     torch.set_num_threads(n_threads)
-    runner = Runner(weights.read(MODEL), device="cpu", dtype="float32", n_threads=n_threads)
+    engine = Engine.load(MODEL, "cpu", "float32", n_threads=n_threads)
     model = transformers.GPT2LMHeadModel.from_pretrained(
         MODEL, attn_implementation="eager", dtype=torch.float32
     ).eval()
     sides: dict[str, Callable[[list[int], int], Answer]] = {
-        "ours": lambda prompt, n: ours(runner, prompt, n),
+        "ours": lambda prompt, n: ours(engine, prompt, n),
         "theirs": lambda prompt, n: theirs(model, prompt, n),
     }
     rates: dict[str, list[float]] = {side: [] for side in sides}
@@ -95,9 +98,8 @@ def measure(*, n_tokens: int, n_rounds: int, n_threads: int) -> dict[str, Any]:
                 ttft[side][16].append(first * 1e3)
                 ttft[side][128].append(first_long * 1e3)
     return {
-        "machine": runner.machine.name,
+        "machine": machine("cpu", n_threads).name,
         "threads": n_threads,
-        "weight_bytes": runner.weight_bytes,
         "same_ids": answers["ours"] == answers["theirs"],
         "decode_tok_s": {side: round(median(rates[side]), 1) for side in sides},
         "decode_ratio": round(

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from engine.heads import GrowingMap, Score, scores, tag, terms
+from engine.heads import GrowingHead, Score, scores, tag, terms
 from engine.trace import Trace
 
 
 def test_a_map_grown_by_row_equals_the_map_made_at_once(story: Trace) -> None:
-    grown = GrowingMap()
+    grown = GrowingHead()
     for step in range(story.n_steps):
         moment = story.at(step)
         weights, whole = grown.at(moment, 2, 3), moment.head_map(2, 3)
@@ -19,8 +19,21 @@ def test_a_map_grown_by_row_equals_the_map_made_at_once(story: Trace) -> None:
         np.testing.assert_allclose(weights, whole, atol=1e-5)  # float32 scores reach 10 and more
 
 
+def test_scores_grown_by_row_equal_the_scores_of_the_whole_map(story: Trace) -> None:
+    grown = GrowingHead()
+    for step in (0, 7, 30, 12):  # forward, and back
+        moment = story.at(step)
+        weights = grown.at(moment, 4, 2)
+        assert weights is not None
+        whole = scores(weights, [token.id for token in moment.tokens[: moment.n_read]])
+        assert grown.scores() == {
+            pattern: Score(pytest.approx(score.share), score.n_queries)
+            for pattern, score in whole.items()
+        }
+
+
 def test_a_map_at_an_earlier_moment_is_the_corner_of_a_later_one(story: Trace) -> None:
-    grown = GrowingMap()
+    grown = GrowingHead()
     late = grown.at(story.at(20), 0, 1)
     early = grown.at(story.at(5), 0, 1)
     assert late is not None
@@ -31,20 +44,20 @@ def test_a_map_at_an_earlier_moment_is_the_corner_of_a_later_one(story: Trace) -
 
 
 def test_the_same_moment_and_head_give_the_same_array(story: Trace) -> None:
-    grown = GrowingMap()
+    grown = GrowingHead()
     first = grown.at(story.at(3), 1, 1)
     assert grown.at(story.at(3), 1, 1) is first
     assert grown.at(story.at(3), 1, 2) is not first
 
 
 def test_what_is_handed_out_cannot_be_written(story: Trace) -> None:
-    weights = GrowingMap().at(story.at(3), 0, 0)
+    weights = GrowingHead().at(story.at(3), 0, 0)
     assert weights is not None
     assert not weights.flags.writeable
 
 
 def test_another_run_starts_another_map(story: Trace, recorded: Trace) -> None:
-    grown = GrowingMap()
+    grown = GrowingHead()
     grown.at(story.at(5), 0, 0)
     weights, whole = grown.at(recorded.at(0), 0, 0), recorded.at(0).head_map(0, 0)
     assert weights is not None
@@ -55,7 +68,7 @@ def test_another_run_starts_another_map(story: Trace, recorded: Trace) -> None:
 def test_a_run_without_queries_and_keys_has_no_map(recorded: Trace) -> None:
     bare = Trace(recorded.events)
     bare.drop("attention")
-    assert GrowingMap().at(bare.at(0), 0, 0) is None
+    assert GrowingHead().at(bare.at(0), 0, 0) is None
 
 
 def test_a_head_that_looks_at_the_token_before_scores_one() -> None:
