@@ -1,0 +1,1 @@
+"""The window: it shows what the engine recorded and never meets its tensors."""
