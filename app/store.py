@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -146,19 +146,16 @@ class Store(QObject):
         run = self.session.start(parent.name, parent=parent.id, fork_step=step)
         self._begin(run, Ask(run.id, request, parent.trace, step, pick))
 
-    def take(self, run: int, event: Event) -> None:
-        """Append an event that the worker sent to its run, and follow it if live."""
-        if run not in self.session.runs:
+    def take(self, told: Sequence[tuple[int, Event]]) -> None:
+        """Append what the worker said to its run, and follow it if live."""
+        endings = [self._append(run, event) for run, event in told if run in self.session.runs]
+        if not endings:
             return
-        self.session.runs[run].trace.append(event)
-        if isinstance(event, RunFinished | RunFailed):
-            self._running = None
-            self._keep_within_budget()
-        if run == self.session.open_id:
-            self._selection = self._selection.clamped(self._trace)
+        self._selection = self._selection.clamped(self._trace)
         self._renew()
-        if isinstance(event, RunFinished | RunFailed):
-            self.ended.emit(event)
+        for ending in endings:
+            if ending is not None:
+                self.ended.emit(ending)
 
     def open_run(self, id: int) -> None:
         """Show another run of the session, at its last step."""
@@ -186,6 +183,20 @@ class Store(QObject):
         self._selection = Selection(run.id, layer=layer, head=head).clamped(run.trace)
         self._renew()
         self.asked.emit(ask)
+
+    def _append(self, run: int, event: Event) -> RunFinished | RunFailed | None:
+        """The event again if it ended its run."""
+        trace = self.session.runs[run].trace
+        if isinstance(event, RunFailed) and trace.started is None:
+            self._running = None  # refused before it began: there is no run to keep
+            self.session.remove(run)
+            return event
+        trace.append(event)
+        if not isinstance(event, RunFinished | RunFailed):
+            return None
+        self._running = None
+        self._keep_within_budget()
+        return event
 
     def _take_selection(self, selection: Selection) -> None:
         selection = selection.clamped(self._trace)
