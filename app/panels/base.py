@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
@@ -47,6 +48,7 @@ class Panel(QObject):
         self.store = store
         self.theme = theme
         self.scene: Scene = EMPTY
+        self._shown: object = None
         self.canvas = Canvas(self)
         store.hovered.connect(self.hovered)
 
@@ -70,14 +72,24 @@ class Panel(QObject):
         """Take a scene; repaint only if this panel would look different."""
         if scene is self.scene:
             return
-        before, self.scene = self._looks(), scene
-        if self._looks() != before:
+        self.scene = scene
+        looks = self._looks()
+        if looks != self._shown:  # what was shown: the old scene's run may have grown since
+            self._shown = looks
             self.canvas.update()
             self.retitled.emit()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         """Draw the scene into rect: pure, no timers, no files."""
         raise NotImplementedError
+
+    def pictures(self) -> tuple[str, ...]:
+        """Names of the pictures that can be taken of this panel; the first is what it shows."""
+        return (self.title,)
+
+    def paint_picture(self, name: str, painter: QPainter, rect: QRectF) -> None:
+        """Draw one of `pictures`."""
+        self.draw(painter, rect)
 
     def key(self, scene: Scene) -> object:
         """What this panel's picture depends on; equal keys paint equal pictures."""
@@ -88,7 +100,7 @@ class Panel(QObject):
         moment = self.scene.moment
         if moment is None:
             failed = self.scene.draft.model_state == "failed"
-            return texts.text("panel.load_model" if failed else f"panel.{self.id}.empty")
+            return texts.text("empty.model" if failed else f"panel.{self.id}.empty")
         missing = next((kind for kind in self.needs if not moment.has(kind)), None)
         if missing is None:
             return None
@@ -158,12 +170,22 @@ class Panel(QObject):
         """The saved attributes as they stand."""
         return {name: getattr(self, name) for name in self.saved}
 
+    def take_options(self, kept: object) -> None:
+        """Take saved attributes back; one of another type than now is left as it is."""
+        if not isinstance(kept, dict):
+            return
+        for name in self.saved:
+            if type(kept.get(name)) is type(getattr(self, name)):
+                setattr(self, name, kept[name])
+
     def _looks(self) -> object:
         return (self.empty(), self.key(self.scene), self.subtitle(), self.figure())
 
 
 class Canvas(QWidget):
     """The widget that a panel paints on: events go to the panel, pixels come from it."""
+
+    painted = Signal(object)  # nanoseconds that painting took
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -175,12 +197,14 @@ class Canvas(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        began = time.perf_counter_ns()
         painter = QPainter(self)
         painter.setRenderHints(
             QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing
         )
         self.panel.draw(painter, self.panel.area)
         painter.end()
+        self.painted.emit(time.perf_counter_ns() - began)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self._filled:
