@@ -58,15 +58,12 @@ def painted(
         raise EngineError("export_size", width=width, height=height)
     image.setDevicePixelRatio(scale)
     image.fill(theme.color("panel"))
-    painter = QPainter(image)
-    painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
-    with _restyled(panel, theme):
-        _paint_title(painter, QRectF(0, 0, size.width(), row), panel, picture)
-        left, top, right, bottom = PADDING
-        body = QRectF(0, row, size.width(), size.height() - row)
-        body.adjust(left, top, -right, -bottom)
+    title, body = QRectF(0, 0, size.width(), row), QRectF(0, row, size.width(), size.height() - row)
+    left, top, right, bottom = PADDING
+    body.adjust(left, top, -right, -bottom)
+    with _restyled(panel, theme), _painting(image) as painter:
+        _paint_title(painter, title, panel, picture)
         panel.paint_picture(picture or panel.pictures()[0], painter, body)
-    painter.end()
     image.setDevicePixelRatio(1)
     image.setDotsPerMeterX(round(DOTS_PER_METRE * scale))
     image.setDotsPerMeterY(round(DOTS_PER_METRE * scale))
@@ -167,6 +164,17 @@ def _restyled(panel: Panel, theme: Theme) -> Iterator[None]:
         yield
     finally:
         panel.restyle(before)
+
+
+@contextmanager
+def _painting(image: QImage) -> Iterator[QPainter]:
+    """A painter that ends whatever happens: an image must not go while one is on it."""
+    painter = QPainter(image)
+    painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
+    try:
+        yield painter
+    finally:
+        painter.end()
 
 
 def _paint_title(painter: QPainter, rect: QRectF, panel: Panel, picture: str) -> None:

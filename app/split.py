@@ -17,7 +17,7 @@ def say(name: str, **facts: object) -> str:
 
 
 def count(what: str, n: int) -> str:
-    """How many tokens or bytes.
+    """How many tokens, bytes or characters.
 
     >>> count("token", 1), count("byte", 1034)
     ('1 token', '1,034 bytes')

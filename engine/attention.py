@@ -47,8 +47,9 @@ def rows(q: Floats, k: Floats, first: int) -> Floats:
     n = q.shape[2]
     scores = q[:, :, first:] @ k.swapaxes(2, 3)  # (L, H, n - first, n)
     scores *= 1 / math.sqrt(q.shape[-1])
-    query, key = np.arange(first, n)[:, None], np.arange(n)[None, :]
-    scores[:, :, key > query] = -np.inf
+    if first < n - 1:  # the last row alone sees everything
+        query, key = np.arange(first, n)[:, None], np.arange(n)[None, :]
+        scores[:, :, key > query] = -np.inf
     return _softmax(scores)
 
 

@@ -80,7 +80,7 @@ class Tokens(Panel):
         # The word "draft" needs the room more.
         if not split.tokens or split.stale:
             return ""
-        return say("figure", n=self._counts(split.tokens)[0])
+        return count("char", self._counts(split.tokens)[0])
 
     def empty(self) -> str | None:
         """Nothing is typed, or there is no tokenizer yet; to split needs no model."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
@@ -19,6 +20,7 @@ TICKS: dict[Scale, tuple[float, ...]] = {
 }
 
 
+@lru_cache(maxsize=16)
 def room(scale: Scale, vmax: float, theme: Theme) -> float:
     """How much the bar takes of a map's width, gap and figures included."""
     font = theme.font("ui", 10)

@@ -140,7 +140,7 @@ def test_tips_tell_read_from_drawn_from_reserved(panel: KvCache) -> None:
 
 
 def test_the_legend_says_what_a_server_would_not_keep(panel: KvCache, recorded: Trace) -> None:
-    k, v, q, residual, weights, process = (
+    k, v, q, weights, residual, process = (
         panel.hint(place.center()) for place in panel._lay_out(panel.area).entries
     )
     assert k.startswith("● 116,736 B of 3,145,728 B reserved: the keys")  # 19 x 6 x 8 x 32 x 4

@@ -192,3 +192,36 @@ def close(a: QColor, b: QColor) -> bool:
     """Antialiasing mixes a little of the ground into a frame's outermost pixels."""
     pairs = zip(a.getRgb()[:3], b.getRgb()[:3], strict=True)
     return max(abs(one - other) for one, other in pairs) < 120
+
+
+@pytest.mark.parametrize("style", ["chip", "run"])
+@pytest.mark.parametrize("width", [60.0, 133.0, 400.0])
+def test_going_back_and_on_another_way_gives_what_laying_out_at_once_gives(
+    style: Style, width: float
+) -> None:
+    """A branch: the same tokens to begin with, and a word that goes on otherwise."""
+    dark = theme.load("dark")
+    texts = ["Once", " upon", "\n", " in", "fer", "ence", "x" * 30, "京", "都", " a\n\nb", " end"]
+    others = ["ring", " it", "self"]
+    for cut in range(len(texts) + 1):
+        made, whole = Flow(style, dark), Flow(style, dark)
+        made.show([Item(text, sub="1") for text in texts], width=width, theme=dark)
+        small = Item("\\xf0", small=style == "run")
+        items = [*[Item(text, sub="1") for text in texts[:cut]], small, *map(Item, others)]
+        for shown in (items, items[:cut], items):
+            made.show(shown, width=width, theme=dark)
+        whole.show(items, width=width, theme=dark)
+        assert [made.rects(i) for i in range(len(items))] == [
+            whole.rects(i) for i in range(len(items))
+        ]
+        assert (made.height, made.caret()) == (whole.height, whole.caret())
+
+
+def test_a_small_chip_stands_in_its_line_and_a_line_may_end_behind_it() -> None:
+    dark = theme.load("dark")
+    made = Flow("run", dark)
+    made.show([Item("ab"), Item("\\xf0", small=True), Item("cd")], width=60, theme=dark)
+    chip = made.rects(1)[0]
+    assert chip.left() == pytest.approx(2 * EM, abs=0.5)
+    assert chip.width() == pytest.approx(4 * 6.0 + 8, abs=0.5)  # 10 pixel letters and padding
+    assert made.rects(2)[0].topLeft() == QPointF(0, 25)

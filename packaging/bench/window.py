@@ -1,0 +1,144 @@
+"""Time what the window costs the model: tokens a second with all panels open over the bare engine.
+
+    python packaging/bench/window.py [--tokens 300] [--rounds 3] [--json FILE]
+
+Both sides run the embedded model at full speed in a process of their own, interleaved. The rate is
+(N - 1) / (last token - first token) on the wall clock, so that whatever the window takes from the
+model counts. The window's heartbeat is a 10 ms timer: how much later than that it comes is how
+long a click would wait. Without a display the window is painted off screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from engine.request import Request, Sampling  # noqa: E402 - the path comes first
+from engine.trace import Trace  # noqa: E402
+
+if TYPE_CHECKING:
+    from app.main_window import MainWindow
+
+PROMPT = "Once upon a time, there was a little girl named Lily."
+BEAT_MS = 10
+
+
+def wish(n_tokens: int) -> Request:
+    """A temperature at which the model goes on and on: it seldom finds an end."""
+    return Request(PROMPT, max_tokens=n_tokens, sampling=Sampling(1.3, 0, 1.0), seed=7)
+
+
+def rate(trace: Trace) -> dict[str, Any]:
+    ends = [sampled.span[1] for sampled in trace.samples]
+    return {"tokens": len(ends), "tok_s": (len(ends) - 1) * 1e9 / (ends[-1] - ends[0])}
+
+
+def bare(n_tokens: int) -> dict[str, Any]:
+    """The engine as `python -m engine` drives it."""
+    from engine.generate import Engine
+
+    return rate(Trace(Engine.load().generate(wish(n_tokens))))
+
+
+def windowed(n_tokens: int) -> dict[str, Any]:
+    """The real window at full speed, all panels visible."""
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        screens = ROOT / "resources" / "screens.json"
+        os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={screens}"
+    from PySide6.QtCore import Qt, QTimer
+    from PySide6.QtWidgets import QApplication
+
+    from app.main_window import MainWindow
+    from app.settings import Settings
+    from app.theme import Themes
+
+    application = QApplication([])
+    themes = Themes()
+    themes.choose("dark")
+    themes.apply()
+    window = MainWindow(Settings(kept=False), themes)
+    window.resize(1440, 900)
+    window.desk.arrange()
+    window.set_pace("full")
+    beats: list[float] = []
+    timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=BEAT_MS)
+    timer.timeout.connect(lambda: beats.append(time.perf_counter()))
+    window.loader.loaded.connect(lambda _: QTimer.singleShot(500, lambda: _begin(window, timer)))
+    window.settled.connect(lambda _: QTimer.singleShot(0, window.close))
+    window.painted.connect(lambda: QTimer.singleShot(0, window.start))
+    _ask(window, n_tokens)
+    window.show()
+    application.exec()
+    run = window.store.session.open_run
+    assert run is not None
+    late = sorted(1e3 * (b - a) - BEAT_MS for a, b in pairwise(beats))
+    return {
+        **rate(run.trace),
+        "frames": window.frames.n,
+        "tick_late_ms_p95": late[int(0.95 * len(late))],
+        "tick_late_ms_max": late[-1],
+    }
+
+
+def _begin(window: MainWindow, timer: Any) -> None:  # noqa: ANN401 - Qt is imported late
+    timer.start()
+    window.generate()
+
+
+def _ask(window: MainWindow, n_tokens: int) -> None:
+    request = wish(n_tokens)
+    fields = {"prompt": request.prompt, "max_tokens": n_tokens, "sampling": request.sampling}
+    window.store.edit({**fields, "seed": request.seed})
+
+
+def measure(*, n_tokens: int, n_rounds: int) -> dict[str, Any]:
+    """Medians over interleaved rounds, each side in a fresh process."""
+    rows: dict[str, list[dict[str, Any]]] = {"bare": [], "windowed": []}
+    for _ in range(n_rounds):
+        for side, found in rows.items():
+            command = [sys.executable, __file__, "--side", side, "--tokens", str(n_tokens)]
+            said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found.append(json.loads(said.splitlines()[-1]))
+    pairs = zip(rows["windowed"], rows["bare"], strict=True)
+    return {
+        "tokens": median(row["tokens"] for row in rows["bare"]),
+        "tok_s": {
+            side: round(median(r["tok_s"] for r in found), 1) for side, found in rows.items()
+        },
+        "ratio": round(median(w["tok_s"] / b["tok_s"] for w, b in pairs), 3),
+        "frames": median(row["frames"] for row in rows["windowed"]),
+        "tick_late_ms_p95": round(median(r["tick_late_ms_p95"] for r in rows["windowed"]), 1),
+        "tick_late_ms_max": round(max(r["tick_late_ms_max"] for r in rows["windowed"]), 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tokens", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--side", choices=("bare", "windowed"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.side:
+        print(json.dumps((bare if options.side == "bare" else windowed)(options.tokens)))
+        return
+    result = measure(n_tokens=options.tokens, n_rounds=options.rounds)
+    for name, value in result.items():
+        print(f"{name:17} {value}")
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
