@@ -40,6 +40,7 @@ class Desk(QObject):
         super().__init__(window)
         self._window = window
         self._settings = settings
+        self._turn = 0
         self.prompt = PromptControls(store, theme, self)
         self.sampling = SamplingControls(store, theme, self)
         self.panels: dict[str, _Panel] = {"prompt": self.prompt, "sampling": self.sampling}
@@ -51,6 +52,13 @@ class Desk(QObject):
     def show(self, scene: Scene) -> None:
         """Give every panel the scene; hidden ones keep it for when they are seen."""
         for panel in self.panels.values():
+            panel.show(scene)
+
+    def show_some(self, scene: Scene) -> None:
+        """Give the scene to the text and to one more panel in its turn, while the model is busy."""
+        self._turn += 1
+        others = [panel for id, panel in self.panels.items() if id != "text"]
+        for panel in (self.panels["text"], others[self._turn % len(others)]):
             panel.show(scene)
 
     def restyle(self, theme: Theme) -> None:

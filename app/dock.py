@@ -20,6 +20,7 @@ class TitleRow(QWidget):
 
     def __init__(self, title: str, theme: Theme) -> None:
         super().__init__()
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._title = title
         self._line = self._figure = ""
         self._theme = theme
@@ -86,9 +87,10 @@ class Ground(QWidget):
 
     def __init__(self, content: QWidget, theme: Theme) -> None:
         super().__init__()
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._theme = theme
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(1, 0, 1, 1)
+        layout.setContentsMargins(1, 0, 1, round(RADIUS))
         layout.addWidget(content)
 
     def restyle(self, theme: Theme) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtCore import QBuffer, QIODevice, QRectF, QSize
 from PySide6.QtGui import QImage, QPainter
 
 from app import theme as themes
-from app.dock import ROW, SIDE, TitleRow
+from app.dock import RADIUS, ROW, SIDE, TitleRow
 from app.panels.base import PADDING, Panel
 from app.theme import Theme
 from engine import __version__
@@ -60,7 +60,7 @@ def painted(
     image.fill(theme.color("panel"))
     title, body = QRectF(0, 0, size.width(), row), QRectF(0, row, size.width(), size.height() - row)
     left, top, right, bottom = PADDING
-    body.adjust(left, top, -right, -bottom)
+    body.adjust(left, top, -right, -bottom - RADIUS)
     with _restyled(panel, theme), _painting(image) as painter:
         _paint_title(painter, title, panel, picture)
         panel.paint_picture(picture or panel.pictures()[0], painter, body)

@@ -23,12 +23,13 @@ from engine.report import report, summary
 from engine.tokenizer import END_OF_TEXT, load
 from engine.trace import Trace
 
-DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 FILES = ("window.png", "attention.png", "run.trace", "run.json")
 
 
 class Errand(QObject):
     """Waits for the model, runs the draft, writes the four files."""
+
+    DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
     done = Signal(int)  # the exit code
 
@@ -62,7 +63,7 @@ class Errand(QObject):
     @Slot(str)
     def _refuse(self, sentence: str) -> None:
         print(sentence, file=sys.stderr)
-        self.done.emit(REFUSED)
+        self.done.emit(self.REFUSED)
 
     @Slot()
     def _say(self) -> None:
@@ -89,15 +90,15 @@ class Errand(QObject):
             self._write(trace)
         except (EngineError, OSError) as error:
             print(error, file=sys.stderr)
-            self.done.emit(FAILED)
+            self.done.emit(self.FAILED)
             return
         if self._as_json:
             print(json.dumps(report(trace)))
         if isinstance(event, RunFailed):
             print(event.message, file=sys.stderr)
-        code = FAILED if isinstance(event, RunFailed) else DONE
+        code = self.FAILED if isinstance(event, RunFailed) else self.DONE
         if self._leave:
-            self.done.emit(INTERRUPTED if self._interrupted else code)
+            self.done.emit(self.INTERRUPTED if self._interrupted else code)
 
     def _write(self, trace: Trace) -> None:
         """The four files, and where they are."""
@@ -131,7 +132,7 @@ class Errand(QObject):
 
     def _interrupt(self, *_: object) -> None:
         if self._interrupted or not self._window.store.running:
-            self.done.emit(INTERRUPTED)
+            self.done.emit(self.INTERRUPTED)
         self._interrupted = True
         self._window.stop()
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 from app import texts
 from app.desk import Desk
 from app.errors import Banner
-from app.frames import Frames
+from app.frames import Frames, idle_ns
 from app.kept import draft_from, keep
 from app.loader import Loader
 from app.menus import Menus
@@ -85,7 +85,7 @@ class MainWindow(QMainWindow):
         store.ended.connect(self._end)
         store.refused.connect(self.banner.say)
         store.dropped.connect(self._say_dropped)
-        door.woke.connect(frames.ask)
+        door.woke.connect(self._hear)
         self.loader.loaded.connect(transport.set_engine)
         frames.frame.connect(self._frame)
         transport.generate_asked.connect(self.generate)
@@ -100,9 +100,6 @@ class MainWindow(QMainWindow):
         self.desk.page_asked.connect(self.explain_panel)
         self.desk.export_asked.connect(self.menus.export)
         self.themes.changed.connect(self._restyle)
-        for panel in self.desk.panels.values():
-            if hasattr(panel.canvas, "painted"):
-                panel.canvas.painted.connect(frames.add_cost)
 
     def _take_settings(self) -> None:
         s = self.settings
@@ -195,13 +192,20 @@ class MainWindow(QMainWindow):
         self._paused_start = False
 
     @Slot()
+    def _hear(self) -> None:
+        """Something came: show it with the next frame, but never let the worker wait for that."""
+        self.frames.ask()
+        if self.door.reins.half_full:
+            self.store.take(self.door.take())
+
+    @Slot()
     def _frame(self) -> None:
         """Take in what came, and show it."""
-        told = self.door.take()
-        if told:
-            self.store.take(told)
+        self.store.take(self.door.take())
         scene = self.store.scene
-        self.desk.show(scene)
+        self.frames.idle_ns = idle_ns(scene, self.settings["pace"])
+        show = self.desk.show_some if scene.running and self.frames.idle_ns <= 0 else self.desk.show
+        show(scene)
         self.transport.show(scene)
         self._refresh_status()
 

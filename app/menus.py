@@ -11,9 +11,9 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QMenu
 
-from app import export, texts
+from app import texts
 from app.panels.base import Panel
-from engine import __version__, tracefile
+from engine import __version__
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ class Menus(QObject):
     @Slot(str)
     def take_trace(self, path: str) -> None:
         """Show the session in a file; what is open stays if the file is refused."""
+        from engine import tracefile  # not needed for the first paint
+
         try:
             session = tracefile.open(path)
         except EngineError as error:
@@ -143,6 +145,8 @@ class Menus(QObject):
     @Slot(str)
     def put_trace(self, path: str) -> None:
         """Save the whole session to a file."""
+        from engine import tracefile  # not needed for the first paint
+
         try:
             tracefile.save(self._window.store.session, path)
         except EngineError as error:
@@ -168,6 +172,8 @@ class Menus(QObject):
     @Slot(object, int, str)
     def export(self, panel: Panel, scale: int, picture: str) -> None:
         """Choose where, and write one of a panel's pictures there."""
+        from app import export  # not needed for the first paint
+
         if panel.empty() is not None:
             self._window.banner.say(texts.text("export.nothing"))
             return
@@ -179,6 +185,8 @@ class Menus(QObject):
         dialog.open()
 
     def _put_picture(self, panel: Panel, scale: int, picture: str, path: str) -> None:
+        from app import export  # not needed for the first paint
+
         try:
             export.write_picture(panel, path, scale=scale, picture=picture)
         except EngineError as error:

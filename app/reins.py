@@ -86,6 +86,12 @@ class Reins:
         return told
 
     @property
+    def half_full(self) -> bool:
+        """Whether the worker would soon have to wait for the window."""
+        with self._lock:
+            return self._half_full()
+
+    @property
     def holds(self) -> bool:
         """Whether a run would wait for a step now."""
         return self._permit is not None
@@ -100,14 +106,15 @@ class Reins:
         """Leave an event for the window, waiting while it is too far behind.
 
         Returns:
-            Whether the window has to be woken: nothing was lying there yet.
+            Whether the window has to be woken: nothing was lying there yet, or half of what may
+            lie there now does, and it should be taken without waiting for the next frame.
         """
         with self._lock:
             self._lock.wait_for(self._has_credit)
-            first = not self._told
+            was_half = self._half_full()
             self._told.append((run, event))
             self._bytes_ahead += _nbytes(event)
-        return first
+            return len(self._told) == 1 or (self._half_full() and not was_half)
 
     def after_token(self) -> None:
         """Wait as pace, pause and step ask; a stop ends every wait."""
@@ -134,6 +141,9 @@ class Reins:
         if self._pace is None:
             return 0.0
         return self._last_token + 1 / self._pace - time.monotonic()
+
+    def _half_full(self) -> bool:
+        return len(self._told) >= EVENTS_AHEAD // 2 or self._bytes_ahead >= BYTES_AHEAD // 2
 
     def _has_credit(self) -> bool:
         few = len(self._told) < EVENTS_AHEAD and self._bytes_ahead < BYTES_AHEAD

@@ -8,18 +8,21 @@ import threading
 import traceback
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app import texts
-from app.headless import FAILED, Errand
 from app.main_window import MainWindow
 from app.settings import Settings
 from app.theme import Themes
 from app.worker import Wanted
 from engine.request import Request
+
+if TYPE_CHECKING:
+    from app.headless import Errand
 
 NAME = "decodescope"
 
@@ -49,7 +52,7 @@ def start(options: argparse.Namespace, wish: Request) -> int:
         window.show()
     if errand is not None:
         errand.done.connect(lambda code: _leave(window, code))
-        reporter.said.connect(lambda *_: _leave(window, FAILED))
+        reporter.said.connect(lambda *_: _leave(window, errand.FAILED))
     code = application.exec()
     window.door.close()
     reporter.close()
@@ -112,6 +115,8 @@ def _wanted(options: argparse.Namespace) -> Wanted | None:
 def _errand(window: MainWindow, options: argparse.Namespace) -> Errand | None:
     if not (options.headless or options.run):
         return None
+    from app.headless import Errand  # not needed for the first paint
+
     out = Path(options.out) if options.out else None
     leave = options.headless or options.quit
     return Errand(window, out=out, as_json=options.json, hidden=options.headless, leave=leave)

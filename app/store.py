@@ -10,7 +10,6 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.selection import Draft, Scene, Selection
-from engine import tracefile
 from engine.errors import EngineError
 from engine.events import Event, Order, RunFailed, RunFinished
 from engine.request import Capture, Request
@@ -161,6 +160,8 @@ class Store(QObject):
         """Show another run of the session, at its last step."""
         run = self.session.runs[id]
         if run.resting is not None:
+            from engine import tracefile  # not needed for the first paint
+
             self.session.runs[id] = tracefile.wake(run)
         self.session.open_id = id
         self._take_selection(replace(self._selection, run=id, live=True, token=None))
@@ -209,6 +210,8 @@ class Store(QObject):
 
         def rest(run: Run) -> None:
             if cache is not None:
+                from engine import tracefile  # not needed for the first paint
+
                 tracefile.rest(run, cache)
 
         for kind in self.session.keep_within(self._budget, rest=rest):

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from engine.events import Forward, Sampled, Span, Tokenized
 
 
@@ -60,7 +58,13 @@ class Timing:
 
     def itl_percentile(self, percent: float) -> float | None:
         """A percentile of the inter-token latencies in ns, interpolated between neighbours."""
-        return float(np.percentile(self.itl_ns, percent)) if self.itl_ns else None
+        if not self.itl_ns:
+            return None
+        ordered = sorted(self.itl_ns)
+        place = percent / 100 * (len(ordered) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
 def length(span: Span) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 from PySide6.QtCore import QByteArray, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from app.theme import Theme
@@ -13,9 +14,9 @@ from engine import resources
 
 DRAWN = "#7A8695"  # the colour in the files, which each theme replaces by its own
 SIDE = 14  # pixels, as designed
-DENSITIES = (1, 2, 3)  # device pixels a pixel
 
 
+@cache
 def icon(name: str, theme: Theme) -> QIcon:
     """The icon of resources/icons/<name>.svg: muted, brighter under the mouse, faint when off."""
     looks = {
@@ -25,7 +26,7 @@ def icon(name: str, theme: Theme) -> QIcon:
     }
     made = QIcon()
     for mode, color in looks.items():
-        for density in DENSITIES:
+        for density in _densities():
             made.addPixmap(_pixmap(name, color, theme.pixels(SIDE), density), mode)
     return made
 
@@ -40,6 +41,11 @@ def _pixmap(name: str, color: QColor, side: int, density: int) -> QPixmap:
     painter.end()
     pixmap.setDevicePixelRatio(density)
     return pixmap
+
+
+def _densities() -> set[int]:
+    """Device pixels a pixel, on the screens that there are."""
+    return {math.ceil(screen.devicePixelRatio()) for screen in QGuiApplication.screens()}
 
 
 @cache

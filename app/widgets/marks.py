@@ -20,12 +20,21 @@ from app.theme import Theme
 Align = Literal["left", "center", "right"]
 Mark = Literal["measured", "derived", "theory"]
 
+MOST_WIDTHS = 20_000
+_WIDTHS: dict[tuple[str, str, int, QFont.Weight], float] = {}  # a cache: it decides nothing
+
 SIGNS: dict[Mark, str] = {"measured": "●", "derived": "ƒ", "theory": "≈"}
 
 
 def text_width(text: str, font: QFont) -> float:
-    """How wide a line of text is in this font."""
-    return QFontMetricsF(font).horizontalAdvance(text)
+    """How wide a line of text is in this font; shaping it takes longer than remembering it."""
+    key = text, font.family(), font.pixelSize(), font.weight()
+    width = _WIDTHS.get(key)
+    if width is None:
+        if len(_WIDTHS) >= MOST_WIDTHS:
+            _WIDTHS.clear()
+        width = _WIDTHS[key] = QFontMetricsF(font).horizontalAdvance(text)
+    return width
 
 
 def elided(text: str, font: QFont, width: float) -> str:

@@ -51,3 +51,14 @@ def test_one_token_has_a_first_but_no_rate() -> None:
     timing = Timing(Tokenized((), (0, MS)), [_forward(1, 11, 6)], [_sampled(11, 12)])
     assert timing.ttft_ns == 12 * MS
     assert timing.decode_tok_s is None
+
+
+def test_a_percentile_lies_between_its_neighbours_as_numpy_has_it() -> None:
+    forwards, samples = [_forward(0, 1, 6)], [_sampled(1, 1)]
+    for i, ms in enumerate((3, 9, 4, 30)):
+        forwards.append(_forward(10 * i + 10, 10 * i + 10 + ms, 1))
+        samples.append(_sampled(10 * i + 10 + ms, 10 * i + 10 + ms))
+    timing = Timing(Tokenized((), (0, MS)), forwards, samples)
+    for percent in (0, 50, 95, 100):
+        expected = float(np.percentile([3 * MS, 9 * MS, 4 * MS, 30 * MS], percent))
+        assert timing.itl_percentile(percent) == pytest.approx(expected)
