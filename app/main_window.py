@@ -240,6 +240,7 @@ class MainWindow(QMainWindow):
             self.resize(_first_size(self.screen()))
         if not self.desk.restore():
             self.desk.arrange()
+        self.desk.prompt.editor.setFocus()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

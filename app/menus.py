@@ -201,8 +201,8 @@ class Menus(QObject):
         rows = [
             texts.text(id).split(" | ") for id in texts.group("shortcut") if id != "shortcut.title"
         ]
-        lines = [f"| {keys} | {does} |" for keys, does in rows]
-        self._page(title, "\n".join([f"# {title}", "", "| | |", "|---|---|", *lines]))
+        lines = [f"- **{keys}**   {does}" for keys, does in rows]
+        self._page(title, "\n".join([f"# {title}", "", *lines]))
 
     @Slot()
     def show_glossary(self) -> None:

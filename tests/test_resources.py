@@ -116,3 +116,10 @@ def test_the_version_is_told_once() -> None:
         project = tomllib.load(file)["project"]
     assert project.get("version", __version__) == __version__
     assert __version__ in (ROOT / "packaging" / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_has_a_line_for_every_file_of_the_program() -> None:
+    tree = (ROOT / "README.md").read_text(encoding="utf-8")
+    files = [*SOURCES, *(ROOT / "packaging").rglob("*.py")]
+    names = {path.name for path in files} - {"__init__.py", "__main__.py"}
+    assert {name for name in names if name not in tree} == set()

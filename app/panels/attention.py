@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
+from typing import cast, get_args
 
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Slot
 from PySide6.QtGui import QAction, QPainter
@@ -14,12 +14,12 @@ from app.panels.base import Panel
 from app.selection import Scene
 from app.store import Store
 from app.theme import Theme
-from app.widgets.choice import Choice
 from app.widgets.heads_view import HeadsView, Pointed, Shown
 from app.widgets.heat import Scale
 from app.widgets.heatmap import CausalMap
 from app.widgets.map_plan import View
 from app.widgets.marks import draw_wrapped
+from app.widgets.one_of import OneOf
 from engine.trace import Moment
 
 STEPS: dict[int, tuple[int, int]] = {
@@ -45,7 +45,6 @@ class Attention(Panel):
 
     def __init__(self, store: Store, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(store, theme, parent)
-        self._scale: Scale = "sqrt"
         self._reader = HeadReader()
         self._picture = HeadsView()
         self._cell: Cell | None = None  # under the mouse, or where the keys went
@@ -54,21 +53,21 @@ class Attention(Panel):
         self._last_head = 0  # to come back to from all heads
         self._opened = False  # the first press of a double click chose a head
         words = {scale: _say(f"scale_{scale}") for scale in get_args(Scale)}
-        self._scales = Choice(words, self._scale, self)
-        self._scales.chosen.connect(self._take_scale)
+        self._scales = OneOf(words, self)
+        self._scales.triggered.connect(self._rescale)
         self._views = QAction(_say("views"), self)
         self._views.triggered.connect(self.change_view)
 
     @property
-    def scale(self) -> str:
+    def scale(self) -> Scale:
         """How a weight becomes a colour; a name that is no scale is not taken."""
-        return self._scale
+        return cast(Scale, self._scales.value)
 
     @scale.setter
     def scale(self, name: str) -> None:
-        for scale in get_args(Scale):
-            if scale == name:
-                self._take_scale(scale)
+        if name in get_args(Scale):
+            self._scales.take(name)
+            self._rescale()
 
     def subtitle(self) -> str:
         if self.empty() is not None:
@@ -81,7 +80,7 @@ class Attention(Panel):
         return f"{words} · {tag}" if tag else words
 
     def figure(self) -> str:
-        return "" if self.empty() is not None else _say(f"scale_{self._scale}")
+        return "" if self.empty() is not None else _say(f"scale_{self.scale}")
 
     def actions(self) -> list[QAction]:
         return [*self._scales.actions(), self._views]
@@ -208,10 +207,8 @@ class Attention(Panel):
         self.canvas.setAccessibleDescription(self.spoken())
         self.store.point_at(row)
 
-    @Slot(str)
-    def _take_scale(self, scale: Scale) -> None:
-        self._scale = scale
-        self._scales.check(scale)
+    @Slot()
+    def _rescale(self) -> None:
         self.canvas.update()
         self.retitled.emit()
 
@@ -269,13 +266,13 @@ class Attention(Panel):
 
     def _paint(self, painter: QPainter, rect: QRectF, view: View) -> None:
         thumbnails, (layer, head) = self._reader.thumbnails(self._moment), self._chosen
-        shown = Shown(thumbnails, _say("mosaic"), self._scale)
+        shown = Shown(thumbnails, _say("mosaic"), self.scale)
         pointed = Pointed(self._thumbnail)
         if head is not None:
             told, selected = self._told, None if self._unread else self.scene.token
             shown = replace(
                 shown,
-                map=CausalMap(told.weights, told.labels, scale=self._scale, selected=selected),
+                map=CausalMap(told.weights, told.labels, scale=self.scale, selected=selected),
                 caption=told.caption(self._shown_cell, self._unread),
                 chosen=(layer, head),
             )

@@ -177,7 +177,7 @@ def test_a_prompt_over_the_limit_warns(panel: Tokens) -> None:
     problem = "6 of 4 tokens: shorten the prompt by 2."
     panel.show(typed(PROMPT, n_positions=4, problem=problem))
     assert panel.hint(QPointF(40, 200)) == "● The prompt has 6 tokens; the model has 4 positions."
-    assert panel.hint(QPointF(40, 162)) == problem
+    assert panel.hint(QPointF(40, 170)) == problem
     assert shows(painted(panel), panel, "warn")
 
 
