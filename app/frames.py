@@ -11,6 +11,7 @@ from app.selection import Scene
 from engine.timing import length
 
 LEAST_MS = 33
+HEAD_START_MS = 60  # without a frame, for a run that begins: a short prefill is done by then
 SHARE = 20  # a frame may take a twentieth of the time: with all that goes with it, a twelfth
 
 
@@ -32,15 +33,35 @@ class Frames(QObject):
         self.n = 0
         self.cost_ns = 0  # of the last frame
         self._began_ns = 0
+        self._not_before_ns = 0
         self._began_cpu_ns = 0
         self._timer = self._single_shot(self._tick)
         self._painted = self._single_shot(self._settle)
+
+    def begin(self) -> None:
+        """A run begins: from now on the model comes first."""
+        self.busy = True
+        self._not_before_ns = time.perf_counter_ns() + HEAD_START_MS * 1_000_000
+
+    def end(self) -> None:
+        """The run has ended: frames come at once again."""
+        self.busy = False
 
     @Slot()
     def ask(self) -> None:
         """There is something new to show."""
         if not self._timer.isActive():
-            self._timer.start(self._wait_ms())
+            self._timer.start(self.wait_ms())
+
+    def wait_ms(self) -> int:
+        """How long from now until the next frame may begin."""
+        if not self.busy:
+            return 0
+        fits = self.cost_ns < self.idle_ns
+        gap_ns = max(LEAST_MS * 1_000_000, 0 if fits else SHARE * self.cost_ns)
+        due_ns = max(self._began_ns + gap_ns, self._not_before_ns)
+        left_ns = due_ns - time.perf_counter_ns()
+        return max(0, -(-left_ns // 1_000_000))
 
     @Slot()
     def _tick(self) -> None:
@@ -53,14 +74,6 @@ class Frames(QObject):
     @Slot()
     def _settle(self) -> None:
         self.cost_ns = time.thread_time_ns() - self._began_cpu_ns
-
-    def _wait_ms(self) -> int:
-        if not self.busy:
-            return 0
-        fits = self.cost_ns < self.idle_ns
-        gap_ns = max(LEAST_MS * 1_000_000, 0 if fits else SHARE * self.cost_ns)
-        left_ns = self._began_ns + gap_ns - time.perf_counter_ns()
-        return max(0, -(-left_ns // 1_000_000))
 
     def _single_shot(self, slot: Callable[[], None]) -> QTimer:
         timer = QTimer(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QSize, QStandardPaths, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, QStandardPaths, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QIcon, QPainter, QPaintEvent, QScreen
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
@@ -28,6 +28,7 @@ from engine.events import RunFailed, RunFinished
 
 FIRST = QSize(1440, 900)
 LEAST = QSize(1024, 640)
+PROGRESS_MS = 100  # how often a prefill says how far it is
 GAP = 8  # between panels, and between them and the window's edge
 
 
@@ -47,6 +48,7 @@ class MainWindow(QMainWindow):
         self.store = Store(budget=budget, cache=_cache_folder(), parent=self)
         self.door = Door(load=load, parent=self)
         self.frames = Frames(self)
+        self._progress = QTimer(self, interval=PROGRESS_MS)
         self._paused_start = False
         self._seen = False
         self._build(themes.current)
@@ -88,6 +90,7 @@ class MainWindow(QMainWindow):
         door.woke.connect(self._hear)
         self.loader.loaded.connect(transport.set_engine)
         frames.frame.connect(self._frame)
+        self._progress.timeout.connect(self._say_progress)
         transport.generate_asked.connect(self.generate)
         transport.stop_asked.connect(self.stop)
         transport.step_asked.connect(self.step)
@@ -187,7 +190,8 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _run(self, ask: Ask) -> None:
-        self.frames.busy = True
+        self.frames.begin()
+        self._progress.start()
         self.door.run(ask, paused=self._paused_start)
         self._paused_start = False
 
@@ -211,7 +215,7 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _end(self, event: RunFinished | RunFailed) -> None:
-        self.frames.busy = False
+        self.frames.end()
         if isinstance(event, RunFailed):
             self.banner.say(event.message, detail=event.detail)
         self.settled.emit(event)
@@ -226,6 +230,14 @@ class MainWindow(QMainWindow):
         self.desk.restyle(theme)
         self.transport.restyle(theme)
         self.explain.restyle(theme)
+
+    @Slot()
+    def _say_progress(self) -> None:
+        """How many prompt tokens are read, until the first pass is done."""
+        if self.store.running and self.store.scene.moment is None:
+            self._refresh_status()
+        else:
+            self._progress.stop()
 
     def _refresh_status(self) -> None:
         self.transport.set_paused(self.store.running and self.door.reins.holds)

@@ -57,6 +57,7 @@ class PromptEditor(QPlainTextEdit):
         self._theme = theme
         self.setTabChangesFocus(True)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # all lines wrap
         self.setPlaceholderText(texts.text("controls.prompt_placeholder"))
         self.setAccessibleName(texts.text("controls.prompt"))
         self.setToolTip(texts.text("controls.prompt_tip"))

@@ -182,8 +182,8 @@ class Store(QObject):
         self._running = run.id
         layer, head = self._selection.layer, self._selection.head
         self._selection = Selection(run.id, layer=layer, head=head).clamped(run.trace)
-        self._renew()
         self.asked.emit(ask)
+        self._renew()
 
     def _append(self, run: int, event: Event) -> RunFinished | RunFailed | None:
         """The event again if it ended its run."""
