@@ -76,7 +76,8 @@ def rest(run: Run, folder: Path) -> None:
     if run.resting is None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{os.getpid()}-{run.id}.trace"
-        save(Session({run.id: run}, run.id), path)
+        alone = replace(run, parent=None, fork_step=None)  # its parent lies elsewhere
+        save(Session({run.id: alone}, run.id), path)
         run.resting = path
         for kind in ("logits", "residual", "attention"):
             run.trace.drop(kind)
@@ -84,7 +85,9 @@ def rest(run: Run, folder: Path) -> None:
 
 def wake(run: Run) -> Run:
     """The run with its arrays: itself, or read back from where it rests."""
-    return run if run.resting is None else replace(open(run.resting).runs[run.id], resting=None)
+    if run.resting is None:
+        return run
+    return replace(run, trace=open(run.resting).runs[run.id].trace, resting=None)
 
 
 def _replace(path: Path, arrays: _Arrays, metadata: dict[str, str]) -> None:

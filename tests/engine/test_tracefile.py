@@ -135,6 +135,14 @@ def test_a_run_rests_in_a_file_and_wakes_equal(session: Session, tmp_path: Path)
     assert same(tracefile.wake(session.runs[1]).trace, before)
 
 
+def test_a_branch_rests_and_wakes_with_its_parent(session: Session, tmp_path: Path) -> None:
+    before = Trace(session.runs[2].trace.events)
+    tracefile.rest(session.runs[2], tmp_path)
+    woken = tracefile.wake(session.runs[2])
+    assert (woken.parent, woken.fork_step, woken.resting) == (1, 2, None)
+    assert same(woken.trace, before)
+
+
 def test_the_open_line_lets_logits_go_before_rows(session: Session) -> None:
     session.open_id = 1
     run = session.runs[1].trace
