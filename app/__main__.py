@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from app import display
 from engine import resources
 from engine.arguments import Parser, add_run_options, request
 from engine.errors import EngineError
@@ -18,6 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     options.said = {word.split("=")[0] for word in arguments if word.startswith("--")}
     try:
         wish = request(options, options.prompt)
+        if not (options.headless or "QT_QPA_PLATFORM" in os.environ or display.answers(os.environ)):
+            raise EngineError("no_display")  # Qt itself would abort
     except EngineError as error:
         print(error, file=sys.stderr)
         return 2

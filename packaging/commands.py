@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 import time
 from pathlib import Path
 
-import display
 import environment
 import libraries
 import packages
@@ -17,6 +17,10 @@ from steps import Failure, Steps, say
 from torch_build import Torch
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from app import display  # noqa: E402 - the path comes first; it needs nothing but Python
+
 VENV = ROOT / ".venv"
 LOG = ROOT / "build" / "bootstrap.log"
 LOCK, LOCK_TORCH, LOCK_TEST = (
@@ -49,7 +53,7 @@ def main(arguments: list[str]) -> int:
         where = error.filename or ROOT
         say(f"\n{where} cannot be written: copy the checkout to a folder of yours.")
     except KeyboardInterrupt:
-        say("\nStopped; the next start goes on from here.")
+        say("\nStopped: run this again to finish the set-up.")
         return 130
     return 1
 
@@ -58,7 +62,7 @@ def run(arguments: list[str]) -> int:
     """Open the window, or do the same run off screen where there is no display."""
     window = display.answers(os.environ) and "--headless" not in arguments
     set_up([LOCK, LOCK_TORCH], window=window)
-    if not window and "--headless" not in arguments:
+    if not window and not {"--headless", "-h", "--help"} & set(arguments):
         say("No display answers here, so the run goes off screen.")
         arguments = ["--headless", *arguments]
     return become(["-m", "app", *arguments])
@@ -82,7 +86,7 @@ def everything(arguments: list[str]) -> list[str]:
 
 
 def set_up(locks: list[Path], *, window: bool) -> None:
-    """Make sure that libraries and packages are here; quick when they are.
+    """Make sure that everything is here, the system's part first; quick when it is.
 
     Raises:
         Failure: one of them cannot be had.
@@ -94,13 +98,15 @@ def set_up(locks: list[Path], *, window: bool) -> None:
     if stamp.holds(goal) and not absent:
         return
     lacking = stamp.lacks(goal) if stamp.fits(goal) else list(goal.locks)
+    if lacking:
+        absent = absent | environment.missing(VENV, goal)
     say(f"Setting up Decodescope in {VENV} with Python {platform.python_version()}")
     LOG.parent.mkdir(exist_ok=True)
     LOG.write_text("")
     start = time.monotonic()
     steps = Steps(total=bool(absent) + bool(lacking) + len(lacking), log=LOG)
     if absent:
-        with steps.step("system libraries for Qt") as step:
+        with steps.step("system packages") as step:
             libraries.provide(absent, step)
     if lacking:
         with steps.step("virtual environment") as step:

@@ -11,12 +11,12 @@ import sys
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-import libraries
 from packages import UNFINISHED
 from steps import Failure, Step
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 STAMP = "decodescope.json"
+DEBIAN_PACKAGE = {"Python's ensurepip": f"python{PYTHON}-venv"}  # Debian leaves it out
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,26 @@ def add_lock(folder: Path, stamp: Stamp, *, name: str, goal: Stamp) -> Stamp:
     return grown
 
 
+def missing(folder: Path, goal: Stamp) -> dict[str, str]:
+    """What this Python lacks to make the environment, and the Debian package that brings it."""
+    return {} if _can_make() or usable(folder, goal) else DEBIAN_PACKAGE
+
+
+def usable(folder: Path, goal: Stamp) -> bool:
+    """Whether the environment that is there can grow into the goal."""
+    stamp = read_stamp(folder)
+    return stamp.fits(goal) or (stamp == Stamp() and _is_sound(folder) and _has_pip(folder))
+
+
 def provide(folder: Path, goal: Stamp, step: Step) -> Stamp:
     """Make the environment, or take the one that is there if it can grow into the goal.
 
     Raises:
         Failure: it cannot be made, with the reason.
     """
-    stamp = read_stamp(folder)
-    if stamp.fits(goal) or (stamp == Stamp() and _is_sound(folder) and _has_pip(folder)):
+    if usable(folder, goal):
         step.result = "found"
-        return replace(goal, locks=stamp.locks)
+        return replace(goal, locks=read_stamp(folder).locks)
     if folder.exists():
         step.note(f"{folder.name} is half-made or for another Python or torch: making it anew")
     _make(folder, step)
@@ -114,31 +124,24 @@ def _has_pip(folder: Path) -> bool:
 
 
 def _make(folder: Path, step: Step) -> None:
-    purpose = f"This Python {PYTHON} cannot make a virtual environment by itself"
-    package = f"python{PYTHON}-venv"
-    if not _complete() and libraries.can_apt():
-        libraries.apt_install([package], step, purpose=purpose)
-        importlib.invalidate_caches()
     command = [sys.executable, "-m", "venv", "--clear", str(folder)]
-    if _complete():
+    if _has("ensurepip"):
         _run(command, step)
-    elif importlib.util.find_spec("pip") and importlib.util.find_spec("venv"):
-        # The pip that this Python has can put one into an environment made without.
-        _run([*command, "--without-pip"], step)
-        pip = [sys.executable, "-m", "pip", "--python", str(python_in(folder))]
-        _run([*pip, "install", "--disable-pip-version-check", "pip"], step)
-    elif libraries.has_apt():
-        libraries.apt_install([package], step, purpose=purpose)
-    else:
-        raise Failure(
-            f"{purpose} (no ensurepip, no pip): install your system's package for venv, then run "
-            "this again."
-        )
+        return
+    # The pip that this Python has can put one into an environment made without.
+    _run([*command, "--without-pip"], step)
+    pip = [sys.executable, "-m", "pip", "--python", str(python_in(folder))]
+    _run([*pip, "install", "--disable-pip-version-check", "pip"], step)
 
 
-def _complete() -> bool:
+def _can_make() -> bool:
     """Whether this Python can make an environment with pip in it; Debian's own may not."""
-    return bool(importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip"))
+    return _has("venv") and (_has("ensurepip") or _has("pip"))
+
+
+def _has(module: str) -> bool:
+    importlib.invalidate_caches()  # it may have been installed since this process began
+    return importlib.util.find_spec(module) is not None
 
 
 def _run(command: list[str], step: Step) -> None:

@@ -1,4 +1,4 @@
-"""The system libraries that Qt needs on Linux: which are missing, and how they get here."""
+"""The system's own packages: what Qt needs on Linux, what is missing, and how it gets here."""
 
 from __future__ import annotations
 
@@ -60,29 +60,21 @@ def missing(wanted: Mapping[str, str], found: Callable[[str], bool] = loads) -> 
 
 
 def provide(absent: Mapping[str, str], step: Step) -> None:
-    """Install what is missing when allowed to.
+    """Install the Debian packages of what is missing, or say the one line that does.
 
     Raises:
         Failure: not root, no apt, or apt failed; says what to type or what to look for.
     """
     if not has_apt():
         raise Failure(
-            f"Qt needs {', '.join(sorted(absent))} and this system has no apt to bring them: "
-            "install them with your package manager, then run this again."
+            f"This system lacks {', '.join(sorted(absent))} and has no apt to bring that: install "
+            "it with your package manager, then run this again."
         )
-    packages = sorted(absent.values())
-    apt_install(packages, step, purpose="Qt needs system libraries that are not here")
-
-
-def apt_install(packages: list[str], step: Step, *, purpose: str) -> None:
-    """Install Debian packages as root, or say the one line that does.
-
-    Raises:
-        Failure: not root, or apt failed.
-    """
-    line = f"apt-get install -y --no-install-recommends {' '.join(packages)}"
+    line = f"apt-get install -y --no-install-recommends {' '.join(sorted(absent.values()))}"
     if not can_apt():
-        raise Failure(f"{purpose}: type this line, then run this again.", (f"sudo {line}",))
+        raise Failure(
+            "System packages are missing: type this line, then run this again.", (f"sudo {line}",)
+        )
     step.note(line)
     install = [*line.split(), "-o", "DPkg::Lock::Timeout=60"]
     # The lists of a fresh image are empty or old: only then is fetching them worth its seconds.

@@ -25,7 +25,7 @@ UNITS = {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 REASONS = {
     r"No space left on device": "the disk is full",
     r"DO NOT MATCH THE HASHES": "a package is not the one that the lock names",
-    r"CERTIFICATE_VERIFY_FAILED": (
+    r"CERTIFICATE_VERIFY_FAILED|NO_CERTIFICATE|CA certificate bundle": (
         "the certificate of its package index is not trusted here: where a proxy has its own, "
         "PIP_CERT names the file with it"
     ),

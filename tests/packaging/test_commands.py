@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import commands
-import display
 import environment
 import libraries
 import packages
 import pytest
 import torch_build
+
+from app import display
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,6 +69,25 @@ def test_an_interrupted_set_up_goes_on_where_it_stopped(
     assert asked == ["torch==2.13.0"]
 
 
+def test_all_that_the_system_lacks_is_one_line_to_type(
+    asked: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not a first line for Qt, and after it a second one for the virtual environment."""
+    environment.python_in(tmp_path).unlink()
+    monkeypatch.setattr(libraries, "missing", lambda wanted: {"libEGL.so.1": "libegl1"})
+    monkeypatch.setattr(libraries, "has_apt", lambda: True)
+    monkeypatch.setattr(libraries, "can_apt", lambda: False)
+    monkeypatch.setattr(environment, "_has", lambda module: False)
+    assert commands.main(["run", "--headless"]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    packages = f"libegl1 python{environment.PYTHON}-venv"
+    assert last == f"    sudo apt-get install -y --no-install-recommends {packages}"
+    assert asked == []
+
+
 def _build() -> str:
     return torch_build.fitting(commands.LOCK_TORCH, wish="").build
 
@@ -88,6 +108,7 @@ def test_every_test_runs_unless_a_file_or_a_folder_is_named(
         (True, ["--seed", "2"], ["-m", "app", "--seed", "2"]),
         (False, ["--seed", "2"], ["-m", "app", "--headless", "--seed", "2"]),
         (False, ["--headless", "--json"], ["-m", "app", "--headless", "--json"]),
+        (False, ["--help"], ["-m", "app", "--help"]),
     ],
 )
 def test_without_a_display_the_same_run_goes_off_screen(

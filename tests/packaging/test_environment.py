@@ -54,6 +54,30 @@ def test_a_stamp_is_void_while_pip_writes_packages(venv: Path) -> None:
     assert environment.read_stamp(venv) == Stamp()
 
 
+@pytest.mark.parametrize(
+    ("modules", "asked"),
+    [
+        ({"venv", "ensurepip"}, []),
+        ({"venv", "pip"}, []),  # that pip can put one into an environment made without
+        ({"venv"}, [f"python{environment.PYTHON}-venv"]),  # as Debian has it at first
+    ],
+)
+def test_a_python_that_cannot_make_an_environment_asks_for_the_package_that_helps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, modules: set[str], asked: list[str]
+) -> None:
+    monkeypatch.setattr(environment, "_has", lambda module: module in modules)
+    goal = Stamp(environment.PYTHON, "cpu", {})
+    assert list(environment.missing(tmp_path, goal).values()) == asked
+
+
+def test_an_environment_that_is_there_needs_no_package(
+    monkeypatch: pytest.MonkeyPatch, venv: Path
+) -> None:
+    monkeypatch.setattr(environment, "_has", lambda module: False)
+    environment.write_stamp(venv, Stamp("3.11", "cpu", {}))
+    assert environment.missing(venv, Stamp("3.11", "cpu", {"lock.txt": "a"})) == {}
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"python": "3.11"}', json.dumps([1, 2])])
 def test_a_damaged_stamp_says_nothing(venv: Path, text: str) -> None:
     (venv / environment.STAMP).write_text(text)

@@ -1,4 +1,4 @@
-"""The system libraries: which are asked for, and what is said when they cannot be installed."""
+"""System packages: which are asked for, and what is said when they cannot be installed."""
 
 from pathlib import Path
 
@@ -32,3 +32,13 @@ def test_who_may_not_install_gets_the_one_line_to_type(
         )
     line = "sudo apt-get install -y --no-install-recommends libegl1 libgl1"
     assert failure.value.details == (line,)
+
+
+def test_a_system_without_apt_is_told_what_to_look_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(libraries, "has_apt", lambda: False)
+    with pytest.raises(Failure, match=r"lacks libEGL\.so\.1, libGL\.so\.1 and has no apt"):
+        libraries.provide(
+            {"libGL.so.1": "libgl1", "libEGL.so.1": "libegl1"}, Step(tmp_path / "log")
+        )

@@ -36,6 +36,8 @@ def test_what_pip_prints_becomes_names_and_bytes(tmp_path: Path) -> None:
     [
         ("OSError: [Errno 28] No space left on device", "the disk is full"),
         ("Temporary failure in name resolution", "index cannot be reached"),
+        ("SSLError: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed", "PIP_CERT"),
+        ("Could not find a suitable TLS CA certificate bundle, invalid path: /ca", "PIP_CERT"),
         (
             "NewConnectionError: refused\nERROR: No matching distribution found for numpy",
             "index cannot be reached",  # the cause, not what followed from it

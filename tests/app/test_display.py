@@ -1,7 +1,8 @@
 """When a window can be shown."""
 
-import display
 import pytest
+
+from app import display
 
 
 @pytest.mark.parametrize(
