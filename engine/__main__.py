@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -22,17 +23,31 @@ DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line asks; returns the exit code."""
-    options = _parser().parse_args(arguments)
     _let_any_text_through()
+    options = _parser().parse_args(arguments)
     try:
-        if options.check is not None:
-            return _check(options.check, as_json=options.json)
-        return _run(request(options, options.prompt), options)
+        code = _answer(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a full disk can still be told
+        return code
     except EngineError as error:
         print(error, file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:  # the reader has enough, as `head` has: nobody is left to be told
+        _write_no_more()
+        return FAILED
+    except OSError as error:
+        _write_no_more()
+        print(EngineError("output", reason=error.strerror or error), file=sys.stderr)
+        return FAILED
+
+
+def _answer(options: argparse.Namespace) -> int:
+    if options.check is not None:
+        return _check(options.check, as_json=options.json)
+    return _run(request(options, options.prompt), options)
 
 
 def _parser() -> Parser:
@@ -94,6 +109,11 @@ def _check(folder: str, *, as_json: bool) -> int:
     said |= {"notes": list(checkpoint.notes), "model": model.name, "sha256": checkpoint.sha256}
     print(json.dumps(said) if as_json else "\n".join([f"accepted: {message}", *checkpoint.notes]))
     return DONE
+
+
+def _write_no_more() -> None:
+    """Let what still waits in standard output go nowhere, or Python's own end would fail on it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _let_any_text_through() -> None:

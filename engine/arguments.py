@@ -10,6 +10,7 @@ from typing import NoReturn
 from engine import resources
 from engine.errors import EngineError
 from engine.request import Request, Sampling
+from engine.untrusted import quoted
 
 
 class Parser(argparse.ArgumentParser):
@@ -68,6 +69,8 @@ def read_prompt(prompt: str | None) -> str:
     if prompt is None:
         return default_prompt()
     if prompt == "-":
+        if sys.stdin is None:  # closed by whoever started us: there is nothing to read
+            return ""
         return sys.stdin.buffer.read().decode(errors="surrogateescape")
     return prompt
 
@@ -82,11 +85,11 @@ def _real(words: str, kind: str) -> float:
     try:
         return float(words)
     except ValueError:
-        raise EngineError(kind, found=repr(words)) from None
+        raise EngineError(kind, found=quoted(words)) from None
 
 
 def _whole(words: str, kind: str) -> int:
     try:
         return int(words)
     except ValueError:
-        raise EngineError(kind, found=repr(words)) from None
+        raise EngineError(kind, found=quoted(words)) from None

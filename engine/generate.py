@@ -9,11 +9,12 @@ import inspect
 import time
 import weakref
 from collections.abc import Generator
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
 
-from engine import models, tokenizer, weights
+from engine import models, sampling, tokenizer, weights
 from engine.errors import EngineError
 from engine.events import (
     Event,
@@ -32,6 +33,7 @@ from engine.request import Request, Sampling
 from engine.runners import Runner
 from engine.tokenizer import Tokenizer
 from engine.trace import Trace
+from engine.untrusted import quoted
 
 
 class Engine:
@@ -89,7 +91,7 @@ class Engine:
 
         Args:
             request: what to run.
-            stopped: asked before every prefill chunk and every step.
+            stopped: asked before every chunk of a prefill and every step.
 
         Returns:
             The run; `send` takes a Sampling or a Pick for the tokens to come.
@@ -106,7 +108,7 @@ class Engine:
             raise EngineError("context_too_long", found=len(tokens), limit=limit)
         ids = [token.id for token in tokens]
         run = Underway(request, stopped, request.sampling)
-        return self._let(self._whole(run, tokenized, ids))
+        return self._let(run, self._whole(run, tokenized, ids))
 
     def branch(
         self,
@@ -126,7 +128,7 @@ class Engine:
             step: whose draw the pick replaces.
             pick: the id to go on with.
             request: its sampling, seed and max_tokens (counted from the prompt's end).
-            stopped: asked before every step.
+            stopped: asked before every step, and every chunk that has to be read again.
 
         Raises:
             EngineError: kind "busy", "branch_weights", "branch_step" or "token".
@@ -134,13 +136,12 @@ class Engine:
         self._refuse_if_busy()
         if trace.started is None or trace.started.sha256 != self.sha256:
             raise EngineError("branch_weights", model=self.model.title)
-        if not 0 <= step < trace.n_steps:
-            raise EngineError("branch_step", found=step, n_steps=trace.n_steps)
-        if not 0 <= pick < self.model.dimensions.n_vocab:
-            raise EngineError("token", found=pick)
+        if not _is_index(step, trace.n_steps):
+            raise EngineError("branch_step", found=quoted(step), n_steps=trace.n_steps)
         ids = [token.id for token in trace.tokens[: trace.n_prompt + step]]
-        run = Underway(request, stopped, request.sampling, n_written=step)
-        return self._let(self._grow(run, trace.forwards[step], ids, pick))
+        run = Underway(request, stopped, request.sampling, n_written=int(step))
+        run.pick = self._tokenizer.token(pick).id
+        return self._let(run, self._grow(run, trace.forwards[step], ids))
 
     def _warm_up(self) -> None:
         """Draw once from nothing: the first draw of all takes five times as long as the others."""
@@ -153,52 +154,45 @@ class Engine:
         if live is not None and inspect.getgeneratorstate(live) != inspect.GEN_CLOSED:
             raise EngineError("busy")
 
-    def _let(self, job: Job) -> Job:
+    def _let(self, run: Underway, story: Job) -> Job:
+        job = self._to_its_end(run, story)
         self._live = weakref.ref(job)
         return job
 
+    def _to_its_end(self, run: Underway, story: Job) -> Job:
+        """A story's events and, whatever breaks, one that says how it ended."""
+        end: Event
+        try:
+            yield from story
+            end = RunFinished(run.reason, time.perf_counter_ns())
+        except Exception as error:  # the law asks for an end, and nobody can list what may break
+            end = failed(error)
+        self._live = None  # who stops listening here, and keeps the generator, keeps nobody waiting
+        yield end
+
     def _whole(self, run: Underway, tokenized: Tokenized, ids: list[int]) -> Job:
-        """R T (F S)* E."""
+        """R T (F S)*."""
         yield from run.tell(self._started(run.request, tokenized.span[0]))
-        try:
-            yield from run.tell(tokenized)
-            if (yield from self._prefill(run, ids)):
-                yield from self._decode(run, ids)
-        except (EngineError, RuntimeError, MemoryError) as error:
-            yield failed(error)
-        else:
-            yield RunFinished(run.reason, time.perf_counter_ns())
-
-    def _grow(self, run: Underway, forward: Forward, ids: list[int], pick: int) -> Job:
-        """S (F S)* E after a cut."""
-        try:
-            run.pick = pick
-            run.logits = forward.logits
-            if run.logits is None:  # not recorded: the step is made again
-                self._restore(ids[:-1])
-                self._runner.step(ids[-1], position=len(ids) - 1)
-                run.logits = self._runner.logits()
-            yield from self._sample(run, ids)
-            yield from self._decode(run, ids, found=self._common_prefix(ids))
-        except (EngineError, RuntimeError, MemoryError) as error:
-            yield failed(error)
-        else:
-            yield RunFinished(run.reason, time.perf_counter_ns())
-
-    def _prefill(self, run: Underway, ids: list[int]) -> Generator[Event, Order | None, bool]:
-        """Read the prompt and draw the first token; False if stopped before."""
+        yield from run.tell(tokenized)
         reused = self._common_prefix(ids) if run.request.reuse else 0
         start = time.perf_counter_ns()
-        self.position = reused
-        for n_read in self._runner.prefill(ids[reused:], first=reused):
-            self._read[self.position :] = ids[self.position : n_read]
-            self.position = n_read
-            if n_read < len(ids) and run.asked_to_stop():
-                return False
+        if not self._read_on(run, ids, first=reused):
+            return
         forward = self._forward(run, "prefill", reused, len(ids) - reused, start, reused=reused)
         yield from run.tell(forward)
         yield from self._sample(run, ids)
-        return True
+        yield from self._decode(run, ids)
+
+    def _grow(self, run: Underway, forward: Forward, ids: list[int]) -> Job:
+        """S (F S)* after a cut."""
+        run.logits = forward.logits
+        if run.logits is None:  # not recorded: the pass is made again
+            if not self._restore(run, ids[:-1]):
+                return
+            self._step(ids)
+            run.logits = self._runner.logits()
+        yield from self._sample(run, ids)
+        yield from self._decode(run, ids, found=self._common_prefix(ids))
 
     def _decode(
         self, run: Underway, ids: list[int], *, found: int = 0
@@ -211,23 +205,39 @@ class Engine:
             if run.asked_to_stop():
                 return
             start, first = time.perf_counter_ns(), len(ids) - 1
-            self._restore(ids[:first])
-            self._runner.step(ids[first], position=first)
-            self._read[first:] = [ids[first]]
-            self.position = first + 1
+            if not self._restore(run, ids[:first]):
+                return
+            self._step(ids)
             forward = self._forward(run, "decode", first, 1, start, reused=found)
             found = 0
             yield from run.tell(forward)
             yield from self._sample(run, ids)
 
-    def _restore(self, ids: list[int]) -> None:
-        """Read again what another run has overwritten before a branch goes on."""
+    def _step(self, ids: list[int]) -> None:
+        """Read the last of the ids; the state holds all before it."""
+        first = len(ids) - 1
+        self._runner.step(ids[first], position=first)
+        self._read[first:] = [ids[first]]
+        self.position = first + 1
+
+    def _restore(self, run: Underway, ids: list[int]) -> bool:
+        """Have the state hold these ids, whatever other runs read since; False if stopped."""
         if self._read == ids:
-            return
-        kept = self._common_prefix([*ids, -1])
-        for n_read in self._runner.prefill(ids[kept:], first=kept) if kept < len(ids) else ():
-            self._read[kept:] = ids[kept:n_read]
-        del self._read[len(ids) :]
+            return True
+        return self._read_on(run, ids, first=self._common_prefix([*ids, -1]))
+
+    def _read_on(self, run: Underway, ids: list[int], *, first: int) -> bool:
+        """Read ids from position `first` on, chunk by chunk; False if stopped before the end."""
+        del self._read[first:]  # if a pass breaks off, nobody takes half of it for read
+        self.position = first
+        chunks = iter(self._runner.prefill(ids[first:], first=first))
+        while self.position < len(ids):
+            if run.asked_to_stop():
+                return False
+            n_read = next(chunks)
+            self._read += ids[self.position : n_read]
+            self.position = n_read
+        return True
 
     def _common_prefix(self, ids: list[int]) -> int:
         """Positions that need not be read again; the last one always is, for its logits."""
@@ -239,14 +249,14 @@ class Engine:
     def _forward(
         self, run: Underway, phase: Phase, first: int, count: int, start: int, *, reused: int
     ) -> Forward:
-        capture, end = run.request.capture, first + count
+        runner, capture, end = self._runner, run.request.capture, first + count
         rows_from = 0 if phase == "prefill" else first
-        rows = self._runner.rows(
+        rows = runner.rows(
             rows_from, end - rows_from, attention=capture.attention, residual=capture.residual
         )
-        run.logits = logits = frozen(self._runner.logits())
+        run.logits = logits = frozen(runner.logits())
         span = (start, time.perf_counter_ns())
-        runner = self._runner
+        sampling.peak(logits)  # refuses what is no number: such a pass is not told
         return Forward(
             phase=phase,
             first=first,
@@ -284,3 +294,7 @@ class Engine:
             machine=runner.machine,
             at_ns=at_ns,
         )
+
+
+def _is_index(value: object, n: int) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral) and 0 <= int(value) < n

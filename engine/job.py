@@ -33,14 +33,20 @@ class Underway:
     _waited_ns: int = 0
 
     def tell(self, event: Event) -> Generator[Event, Order | None, None]:
-        """Yield an event, count the time until the caller comes back, and take its order."""
+        """Yield an event, count the time until the caller comes back, and take its order.
+
+        Raises:
+            EngineError: kind "order".
+        """
         before = time.perf_counter_ns()
         order = yield event
         self._waited_ns += time.perf_counter_ns() - before
         if isinstance(order, Pick):
             self.pick = order.token
-        elif order is not None:
+        elif isinstance(order, Sampling):
             self.sampling = order
+        elif order is not None:
+            raise EngineError("order", found=type(order).__name__)
 
     def take_wait(self) -> int:
         """Nanoseconds spent suspended since the last pass."""
@@ -97,12 +103,14 @@ class Underway:
 
 def failed(error: BaseException) -> RunFailed:
     """The terminal event that tells of an exception."""
-    if not isinstance(error, EngineError):
-        cause = f"{type(error).__name__}: {error}"
-        return _failed(EngineError("internal", reason=cause), error)
-    return _failed(error, error)
-
-
-def _failed(said: EngineError, error: BaseException) -> RunFailed:
-    detail = "".join(traceback.format_exception(error))
+    said, detail = _said(error), "".join(traceback.format_exception(error))
     return RunFailed(said.kind, str(said), detail, time.perf_counter_ns())
+
+
+def _said(error: BaseException) -> EngineError:
+    if isinstance(error, EngineError):
+        return error
+    name = type(error).__name__
+    if isinstance(error, MemoryError) or name == "OutOfMemoryError":  # torch's is no MemoryError
+        return EngineError("out_of_memory")
+    return EngineError("internal", reason=f"{name}: {error}")

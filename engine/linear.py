@@ -190,14 +190,14 @@ class _HalfSerial(Linear):
     """As `_Half`, by an older door that uses one thread but costs 20 us less a call."""
 
     def __init__(self, rows: Tensor, bias: Tensor | None) -> None:
-        n_out, n_in = rows.shape
+        n_out = len(rows)
         self._bias = rows.new_zeros(n_out) if bias is None else bias  # older torch insists on one
         # torch.* rather than torch.ops.*, whose warnings Python cannot catch.
         self._multiply = _found(torch, "fbgemm_linear_fp16_weight_fp32_activation")
-        with warnings.catch_warnings():  # both say, once, that they will go one day
-            warnings.simplefilter("ignore", UserWarning)
-            self._packed = _found(torch, "fbgemm_pack_gemm_matrix_fp16")(rows)
-            self(rows.new_zeros(1, n_in))
+        # Both say that they will go one day. The filter stays, as engines are loaded in threads and
+        # what is put back in one is put back under the others.
+        warnings.filterwarnings("ignore", r"fbgemm_\w+ is deprecated", UserWarning)
+        self._packed = _found(torch, "fbgemm_pack_gemm_matrix_fp16")(rows)
         self.nbytes = rows.nbytes // 2 + _nbytes(self._bias)
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 
 from engine.errors import EngineError
+from engine.untrusted import quoted
 
 MAX_PROMPT_CHARACTERS = 100_000  # a tokenizer may panic, and a widget freeze, far beyond this
 
@@ -32,9 +33,9 @@ class Sampling:
         temperature = _real(self.temperature, "temperature")
         top_p = _real(self.top_p, "top_p")
         if not 0 <= temperature < math.inf:
-            raise EngineError("temperature", found=repr(self.temperature))
+            raise EngineError("temperature", found=quoted(self.temperature))
         if not 0 <= top_p <= 1:
-            raise EngineError("top_p", found=repr(self.top_p))
+            raise EngineError("top_p", found=quoted(self.top_p))
         top_k = _whole(self.top_k, "top_k", least=0)
         object.__setattr__(self, "temperature", temperature)
         object.__setattr__(self, "top_k", top_k)
@@ -62,7 +63,7 @@ class Capture:
     def __post_init__(self) -> None:
         for name in ("attention", "residual", "logits"):
             if not isinstance(getattr(self, name), bool):
-                raise EngineError("capture", name=name, found=repr(getattr(self, name)))
+                raise EngineError("capture", name=name, found=quoted(getattr(self, name)))
 
     def bytes_for(
         self, n_tokens: int, *, n_steps: int, n_layer: int, n_embd: int, n_vocab: int
@@ -110,7 +111,7 @@ class Request:
         object.__setattr__(self, "max_tokens", _whole(self.max_tokens, "max_tokens", least=1))
         seed = _whole(self.seed, "seed", least=0)
         if seed >= 2**64:
-            raise EngineError("seed", found=repr(self.seed))
+            raise EngineError("seed", found=quoted(self.seed))
         object.__setattr__(self, "seed", seed)
         for name, kind in (("sampling", Sampling), ("capture", Capture)):
             if not isinstance(getattr(self, name), kind):
@@ -140,11 +141,14 @@ def check_prompt(prompt: object) -> None:
 
 def _whole(value: object, kind: str, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise EngineError(kind, found=repr(value))
+        raise EngineError(kind, found=quoted(value))
     return int(value)
 
 
 def _real(value: object, kind: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise EngineError(kind, found=repr(value))
-    return float(value)
+        raise EngineError(kind, found=quoted(value))
+    try:
+        return float(value)
+    except OverflowError as error:  # a whole number beyond all floats
+        raise EngineError(kind, found=quoted(value)) from error

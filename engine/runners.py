@@ -19,6 +19,7 @@ from engine.models import gpt2
 from engine.state import K, Q, State, V
 from engine.weights import Checkpoint
 
+SHORT = 16  # rows below which a chunk is over before more threads would have helped
 CHUNK = 128  # positions a prefill reads at once: tens of ms, so that a stop is heard soon
 HEAD_ROWS = 8_192  # rows of the head that it is timed on: packing all 50,257 takes 0.2 s a kind
 
@@ -73,8 +74,9 @@ class Runner:
             checkpoint: the model; not needed afterwards.
             device: "auto" (CUDA, else CPU), "cpu", "cuda" or "mps".
             dtype: "auto", "float32", "bfloat16" or "float16".
-            n_threads: for prefill and decode alike. None: every core for prefill; for decode one
-                less, because a step waits for its slowest thread and the window needs a core too.
+            n_threads: for prefill and decode alike. None: every core for a long prefill; for decode
+                and a short one, one less, because a pass waits for its slowest thread and the
+                window needs a core too.
             kind: how matrices are packed; None lets the clock decide.
 
         Raises:
@@ -89,6 +91,8 @@ class Runner:
         self.machine = meter.machine(self.device, self._decode_threads)
         _check_memory(checkpoint, self.device, _DTYPES[self.dtype])
         plan = self._plan(checkpoint, kind)
+        if plan.layers == "half_serial":  # one thread multiplies: others would only be waited for
+            self._prefill_threads = self._decode_threads
         self.item_weight = linear.item_bytes(plan.layers, plan.dtype)
         try:
             self._weights = gpt2.pack(checkpoint, plan)
@@ -117,8 +121,10 @@ class Runner:
         assert end <= self.state.n_positions
         self.state.position, self._logits = first, None
         for at in range(first, end, CHUNK):
-            linear.use_threads(self._prefill_threads)  # the caller may step between chunks
             chunk = ids[at - first : at - first + CHUNK]
+            few = len(chunk) < SHORT
+            # at every chunk: the caller may step in between
+            linear.use_threads(self._decode_threads if few else self._prefill_threads)
             spans = gpt2.prefill(self._weights, self.state, chunk, first=at)
             self._spans = spans if len(chunk) == len(ids) else ()
             self.state.position = at + len(chunk)

@@ -18,6 +18,7 @@ from engine import resources
 from engine.errors import EngineError
 from engine.events import Span, Token
 from engine.request import check_prompt
+from engine.untrusted import quoted
 
 if TYPE_CHECKING:
     import tiktoken
@@ -151,11 +152,12 @@ class Tokenizer:
         >>> [step.pieces for step in load().merge_steps("the")]
         [(b't', b'he'), (b'the',)]
         """
+        tokens = self.encode(word)
         if len(word) > MAX_WORD_CHARACTERS:
             raise EngineError("word_too_long", found=len(word), limit=MAX_WORD_CHARACTERS)
         # No merge ever crosses the border of two final tokens, so merging inside each final token
         # takes the same steps as merging the words, and needs no second copy of the cutting rule.
-        groups = [[bytes([byte]) for byte in token.piece] for token in self.encode(word)]
+        groups = [[bytes([byte]) for byte in token.piece] for token in tokens]
         steps = []
         while best := min(self._candidates(groups), default=None):
             rank, g, i = best
@@ -229,7 +231,7 @@ def _sign(character: str) -> str:
 
 def _checked(id: object) -> int:
     if isinstance(id, bool) or not isinstance(id, Integral) or not 0 <= int(id) < N_VOCAB:
-        raise EngineError("token", found=repr(id))
+        raise EngineError("token", found=quoted(id))
     return int(id)
 
 

@@ -119,7 +119,7 @@ class Trace:
         return Trace(self.events[: end + 1])
 
     def has(self, kind: Kind) -> bool:
-        """Whether these arrays were recorded and are still here."""
+        """Whether these arrays were recorded, of every pass, and are still here."""
         return bool(self.forwards) and getattr(self.forwards[0], _FIELDS[kind][0]) is not None
 
     def drop(self, kind: Kind) -> None:
@@ -147,16 +147,20 @@ class Trace:
         return self._thumbnails.at(n, q, k)
 
     def _keep(self, forward: Forward) -> Forward:
+        for kind, names in _FIELDS.items():
+            given = getattr(forward, names[0]) is not None
+            if self.forwards and given != self.has(kind) and kind not in self._dropped:
+                self.drop(kind)  # all passes have it, or none: rows of some would be misplaced
         for kind in self._dropped:
             forward = self._without(forward, kind)
         views: dict[str, Floats] = {}
         for name, axis in _ROW_AXIS.items():
-            given: Floats | None = getattr(forward, name)
-            if given is not None:
+            new: Floats | None = getattr(forward, name)
+            if new is not None:
                 rows = self._rows.get(name)
                 if rows is None:
-                    rows = self._rows[name] = Rows(given, axis, self._room())
-                views[name] = rows.extend(given)
+                    rows = self._rows[name] = Rows(new, axis, self._room())
+                views[name] = rows.extend(new)
         return replace(forward, **views) if views else forward  # type: ignore[arg-type]
 
     def _room(self) -> int:

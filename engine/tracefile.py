@@ -8,36 +8,55 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from engine import plain
 from engine.errors import EngineError
-from engine.events import Dimensions, Event, Forward, Sampled, frozen
+from engine.events import Dimensions, Forward, RunStarted, Sampled, Tokenized, frozen
 from engine.safetensors_file import read_safetensors
 from engine.session import Run, Session
 from engine.trace import Trace
+from engine.untrusted import shown
 
 FORMAT = 1
 HEADER_CAP = 256 * 2**20  # about 1 KB of JSON a token, for many runs
 _ROWS = ("q", "k", "v", "residual")
 _TOPS = ("top_ids", "top_raw", "top_final")
+_TYPES = dict.fromkeys((*_ROWS, "logits"), np.float32) | {
+    "top_ids": np.int32,
+    "top_raw": np.float64,
+    "top_final": np.float64,
+}
 _Arrays = Mapping[str, NDArray[Any]]
+_DAMAGE = (  # what reading values of the wrong kind, size or place comes to
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    EngineError,  # of a Sampling or a Request that could not be asked for
+)
 
 
 def save(session: Session, path: str | Path) -> None:
     """Write the session; an existing file is replaced only by a complete new one.
 
     Raises:
-        EngineError: kind "trace_write", with the system's reason.
+        EngineError: kind "trace_place" for a folder or a device, "trace_write" with the system's
+            reason, or what `open` says of a run that rests in a file.
     """
     path = Path(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise EngineError("trace_place", path=path)
     arrays: dict[str, NDArray[Any]] = {}
     runs = []
     for run in session:
@@ -47,8 +66,8 @@ def save(session: Session, path: str | Path) -> None:
     head = {"format": FORMAT, "open_id": session.open_id, "runs": runs}
     try:
         _replace(path, arrays, {"decodescope": json.dumps(head)})
-    except OSError as error:
-        raise EngineError("trace_write", reason=error.strerror or str(error), path=path) from error
+    except (OSError, ValueError, SafetensorError) as error:  # ValueError: a zero byte in the name
+        raise _unwritten(path, error) from error
 
 
 def open(path: str | Path) -> Session:
@@ -59,22 +78,32 @@ def open(path: str | Path) -> Session:
             reader says.
     """
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise EngineError("trace_missing", path=path)
     contents = read_safetensors(path, cap=HEADER_CAP)
     if "decodescope" not in contents.metadata:
         raise EngineError("trace_damaged", reason="it holds no run of ours", path=path)
     try:
-        return _session(json.loads(contents.metadata["decodescope"]), contents.tensors)
-    except (KeyError, TypeError, ValueError, IndexError, AssertionError, RecursionError) as error:
+        head = json.loads(contents.metadata["decodescope"])
+        if head["format"] == FORMAT:
+            return _session(head, contents.tensors)
+    except _DAMAGE as error:
         reason = str(error) or type(error).__name__
-        raise EngineError("trace_damaged", reason=reason, path=path) from error
+        raise EngineError("trace_damaged", reason=shown(reason, limit=200), path=path) from error
+    raise EngineError("trace_format", found=shown(head["format"]), known=FORMAT)
 
 
 def rest(run: Run, folder: Path) -> None:
-    """Put a run's arrays into a file of its own and let go of them."""
+    """Put a run's arrays into a file of its own and let go of them.
+
+    Raises:
+        EngineError: kind "trace_write".
+    """
     if run.resting is None:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritten(folder, error) from error
         path = folder / f"{os.getpid()}-{run.id}.trace"
         alone = replace(run, parent=None, fork_step=None)  # its parent lies elsewhere
         save(Session({run.id: alone}, run.id), path)
@@ -88,6 +117,11 @@ def wake(run: Run) -> Run:
     if run.resting is None:
         return run
     return replace(run, trace=open(run.resting).runs[run.id].trace, resting=None)
+
+
+def _unwritten(path: Path, error: Exception) -> EngineError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return EngineError("trace_write", reason=reason, path=path)
 
 
 def _replace(path: Path, arrays: _Arrays, metadata: dict[str, str]) -> None:
@@ -127,74 +161,106 @@ def _run_as_json(run: Run) -> dict[str, object]:
 
 
 def _session(head: dict[str, Any], arrays: _Arrays) -> Session:
-    if head["format"] != FORMAT:
-        raise EngineError("trace_format", found=head["format"], known=FORMAT)
     session = Session()
     for data in head["runs"]:
-        parent, fork_step = data["parent"], data["fork_step"]
-        run = Run(int(data["id"]), str(data["name"]), _trace(data, arrays), parent, fork_step)
+        run = Run(
+            id=plain.decode(int, data["id"]),
+            name=plain.decode(str, data["name"]),
+            trace=_trace(data, arrays),
+            parent=plain.decode(int | None, data["parent"]),
+            fork_step=plain.decode(int | None, data["fork_step"]),
+        )
+        _expect(run.id not in session.runs, "two runs with one number")
+        if run.parent is not None:  # it comes first: so nothing descends from itself
+            parent = session.runs[run.parent].trace
+            _expect((run.fork_step or 0) in range(parent.n_steps), "a branch from no step")
         session.runs[run.id] = run
-    for run in session:
-        assert run.parent is None or run.parent in session.runs, "a branch has no parent"
-    session.open_id = head["open_id"]
-    assert session.open_id is None or session.open_id in session.runs
+    session.open_id = plain.decode(int | None, head["open_id"])
+    _expect(session.open_id is None or session.open_id in session.runs, "no run is open")
     return session
 
 
 def _trace(data: dict[str, Any], arrays: _Arrays) -> Trace:
     own = {
-        name: arrays[f"{data['id']}.{name}"]
-        for name in (*_ROWS, "logits", *_TOPS)
-        if f"{data['id']}.{name}" in arrays
+        name: arrays[f"{data['id']}.{name}"] for name in _TYPES if f"{data['id']}.{name}" in arrays
     }
     trace = Trace()
     for name, value in data["events"]:
         event = plain.decode(plain.EVENTS[name], value)
-        trace.append(_with_arrays(event, own, trace))
+        match event:
+            case RunStarted():
+                _check_arrays(own, event.model.dimensions)
+            case Tokenized():
+                _check_ids([token.id for token in event.tokens], trace.dimensions)
+            case Forward():
+                _check_place(event, trace)
+                event = replace(event, **_rows_of(event, own, trace.n_steps))
+            case Sampled():
+                _check_draw(event, trace)
+                event = replace(event, **{n: frozen(own[n][len(trace.samples)]) for n in _TOPS})
+        trace.append(event)
     return trace
 
 
-def _with_arrays(event: Event, own: _Arrays, trace: Trace) -> Event:
-    if isinstance(event, Forward):
-        end = event.first + event.count
-        assert end <= trace.dimensions.n_positions, "more positions than the model has"
-        first = 0 if event.phase == "prefill" else event.first
-        _check_shapes(own, trace.dimensions)
-        found: dict[str, Any] = {}
-        for name in _ROWS:
-            if name in own:
-                part = own[name][..., first:end, :]
-                assert part.shape[-2] == end - first, f"{name} has too few rows"
-                found[name] = frozen(part)
-        if "logits" in own:
-            found["logits"] = frozen(own["logits"][trace.n_steps])
-        assert all(np.isfinite(array).all() for array in found.values()), "not a number"
-        return replace(event, **found)
-    if isinstance(event, Sampled):
-        _check_tops(own, trace.dimensions)
-        return replace(event, **{n: frozen(own[n][len(trace.samples)]) for n in _TOPS})
-    return event
-
-
-def _check_tops(own: _Arrays, d: Dimensions) -> None:
-    ids = own["top_ids"]
-    assert ids.min(initial=0) >= 0, "an id below 0"
-    assert ids.max(initial=0) < d.n_vocab, "an id outside the vocabulary"
-    assert len({own[name].shape for name in _TOPS}) == 1, "probabilities without ids"
-    assert np.isfinite(own["top_raw"]).all(), "not a number"
-    assert np.isfinite(own["top_final"]).all(), "not a number"
-
-
-def _check_shapes(own: _Arrays, d: Dimensions) -> None:
-    for name in ("q", "k", "v"):
-        if name in own:
-            shape = own[name].shape
-            assert (*shape[:2], shape[3]) == (d.n_layer, d.n_head, d.head_size), f"{name} {shape}"
-    if "residual" in own:
-        shape = own["residual"].shape
-        assert (shape[0], shape[2]) == (2 * d.n_layer + 1, d.n_embd), f"residual {shape}"
+def _rows_of(forward: Forward, own: _Arrays, step: int) -> dict[str, Any]:
+    """The arrays of one pass."""
+    end = forward.first + forward.count
+    first = 0 if forward.phase == "prefill" else forward.first
+    found: dict[str, Any] = {
+        name: frozen(own[name][..., first:end, :]) for name in _ROWS if name in own
+    }
+    for name, part in found.items():
+        _expect(part.shape[-2] == end - first, f"{name} has too few rows")
     if "logits" in own:
-        assert own["logits"].shape[1:] == (d.n_vocab,), f"logits {own['logits'].shape}"
+        found["logits"] = frozen(own["logits"][step])
+    return found
+
+
+def _check_arrays(own: _Arrays, d: Dimensions) -> None:
+    """Every array of a run has its type and, but for the length, its shape, and is finite."""
+    _expect(min(astuple(d)) > 0 and d.n_embd % d.n_head == 0, f"impossible {d}")
+    heads = (d.n_layer, d.n_head, None, d.head_size)
+    shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys("qkv", heads)
+    shapes |= {"residual": (2 * d.n_layer + 1, None, d.n_embd), "logits": (None, d.n_vocab)}
+    width = own["top_ids"].shape[-1] if "top_ids" in own else 0
+    shapes |= dict.fromkeys(_TOPS, (None, width))
+    for name, array in own.items():
+        pairs = zip(array.shape, shapes[name], strict=True)
+        fits = all(wanted in (found, None) for found, wanted in pairs)
+        _expect(fits and array.dtype == _TYPES[name], f"{name} is {array.dtype} {array.shape}")
+        _expect(np.isfinite(array).all(), f"{name} holds what is no number")
+    _expect(len(own.keys() & set("qkv")) in (0, 3), "q, k and v are not all there")
+    if "top_ids" in own:
+        _check_ids(own["top_ids"].ravel().tolist(), d)
+
+
+def _check_ids(ids: Sequence[int], d: Dimensions) -> None:
+    _expect(min(ids, default=0) >= 0 and max(ids, default=0) < d.n_vocab, "an impossible token id")
+
+
+def _check_place(forward: Forward, trace: Trace) -> None:
+    """A prefill reads the prompt, then every decode the one token that was drawn last."""
+    d, end = trace.dimensions, forward.first + forward.count
+    if trace.n_steps == 0:
+        fits = forward.phase == "prefill" and end == trace.n_prompt
+    else:
+        fits = (forward.phase, forward.count, end) == ("decode", 1, len(trace.tokens))
+    fits = fits and 0 <= forward.reused <= forward.first < end <= d.n_positions
+    _expect(fits and len(forward.layer_spans) in (0, d.n_layer), "a pass that cannot have been")
+
+
+def _check_draw(sampled: Sampled, trace: Trace) -> None:
+    d = trace.dimensions
+    _check_ids([sampled.token.id], d)
+    shares = (sampled.raw_prob, sampled.final_prob, sampled.coin or 0.0)
+    fits = sampled.position == len(trace.tokens) and all(0 <= share <= 1 for share in shares)
+    fits = fits and 0 <= sampled.rank < d.n_vocab and 0 < sampled.n_kept <= d.n_vocab
+    _expect(fits, "a draw that cannot have been")
+
+
+def _expect(holds: object, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
 
 
 assert all(f.name in _TOPS for f in fields(Sampled) if not f.compare), "an array is not saved"

@@ -106,6 +106,17 @@ def shown(value: object, *, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def quoted(value: object) -> str:
+    """What a caller gave where something else was wanted, safe to print: see `shown`.
+
+    >>> quoted("hot"), quoted(2.5)
+    ("'hot'", '2.5')
+    """
+    if isinstance(value, int) and value.bit_length() > 256:  # Python writes no 5,000 decimals
+        return shown(hex(value))
+    return shown(repr(value))
+
+
 class _GivenTwice(Exception):
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -1,12 +1,16 @@
 """`python -m engine`: text, JSON, refusals in one sentence, and folders checked."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from engine.__main__ import main
 
+ROOT = Path(__file__).parents[2]
 FAST = ["--max-tokens", "3"]
 
 
@@ -83,3 +87,46 @@ def test_check_refuses_a_folder_without_weights(
     assert said["kind"]
     assert said["message"]
     assert (said["model"], said["sha256"], said["notes"]) == (None, None, [])
+
+
+def check_into(stdout: int) -> subprocess.CompletedProcess[str]:
+    """`--check`, as it is the quickest way to print something."""
+    command = [sys.executable, "-m", "engine", "--check", "embedded"]
+    return subprocess.run(command, cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_reader_who_has_gone_gets_no_traceback() -> None:
+    """As in `python -m engine ... | head -1`."""
+    read, write = os.pipe()
+    os.close(read)
+    said = check_into(write)
+    os.close(write)
+    assert (said.returncode, said.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_an_answer_that_cannot_be_written_is_one_sentence() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    said = check_into(full)
+    os.close(full)
+    assert said.returncode == 1
+    assert said.stderr.startswith("The answer could not be written to standard output (No space")
+    assert len(said.stderr.splitlines()) == 1
+
+
+def test_a_closed_standard_input_is_an_empty_prompt(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # what Python makes of it
+    assert main(["-"]) == 2
+    assert "empty" in capfd.readouterr().err
+
+
+def test_bytes_that_are_no_text_are_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([os.fsdecode(b"a\xffb")]) == 2
+    assert "lone surrogate) at position 1" in capfd.readouterr().err
+
+
+def test_a_number_of_any_length_is_refused_in_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["x", "--max-tokens", "9" * 5_000]) == 2
+    assert len(capfd.readouterr().err) < 200

@@ -136,9 +136,24 @@ def test_stop_is_heard_before_the_next_step(engine: Engine) -> None:
 
 
 def test_stop_is_heard_between_the_chunks_of_a_prefill(engine: Engine) -> None:
-    trace = Trace(engine.generate(Request("the" + " the" * 300), lambda: True))
+    answers = iter([False, True])  # before the first chunk, before the second
+    trace = Trace(engine.generate(Request("the" + " the" * 300), lambda: next(answers)))
     assert order(trace.events) == "RTE"
     assert engine.position == 128  # one chunk
+
+
+def test_a_run_that_is_stopped_at_once_reads_nothing(engine: Engine) -> None:
+    trace = Trace(engine.generate(Request(JORDAN), lambda: True))
+    assert order(trace.events) == "RTE"
+    assert isinstance(trace.ended, RunFinished)
+    assert (trace.ended.reason, engine.position) == ("stopped", 0)
+
+
+def test_a_run_whose_end_was_told_keeps_nobody_waiting(engine: Engine) -> None:
+    """Who leaves the loop at the last event still holds the generator."""
+    job = engine.generate(Request(JORDAN, max_tokens=1))
+    assert order(next(job) for _ in range(5)) == "RTFSE"
+    assert len(Trace(engine.generate(Request(JORDAN, max_tokens=1))).samples) == 1
 
 
 def test_a_second_run_is_refused_while_one_is_live(engine: Engine) -> None:
@@ -196,11 +211,38 @@ def test_a_branch_is_refused_for_other_weights_and_impossible_places(
     for trace, step, pick, kind in (
         (foreign, 0, 262, "branch_weights"),
         (recorded, 14, 262, "branch_step"),
+        (recorded, True, 262, "branch_step"),
+        (recorded, "0", 262, "branch_step"),
+        (recorded, None, 262, "branch_step"),
+        (recorded, 0, None, "token"),
+        (recorded, 0, True, "token"),
         (recorded, 0, 50257, "token"),
     ):
         with pytest.raises(EngineError) as error:
-            engine.branch(trace, step, pick, Request(JORDAN))
+            engine.branch(trace, step, pick, Request(JORDAN))  # type: ignore[arg-type]
         assert error.value.kind == kind
+
+
+def test_a_stop_is_heard_while_a_branch_reads_its_past_again(engine: Engine) -> None:
+    prompt = "the" + " the" * 299  # three chunks
+    trace = Trace(engine.generate(Request(prompt, max_tokens=2)))
+    list(engine.generate(Request("Quite another text", max_tokens=1)))
+    answers = iter([False, False, True])  # before the step, the first chunk, the second
+    grown = list(engine.branch(trace, 0, 262, Request(prompt), lambda: next(answers)))
+    assert order(grown) == "SE"
+    assert isinstance(grown[-1], RunFinished)
+    assert (grown[-1].reason, engine.position) == ("stopped", 128)
+
+
+def test_a_branch_without_logits_finds_the_step_it_made_again(engine: Engine) -> None:
+    capture = Capture(logits=False)
+    request = Request(JORDAN, max_tokens=4, capture=capture, sampling=GREEDY)
+    trace = Trace(engine.generate(request))
+    branch = trace.cut(1)
+    for event in engine.branch(trace, 1, trace.samples[1].token.id, request):
+        branch.append(event)
+    assert ids(branch) == ids(trace)
+    assert branch.forwards[2].reused == 7  # 6 of the prompt and 1 written before the pick
 
 
 def test_reuse_reads_only_what_changed(engine: Engine) -> None:

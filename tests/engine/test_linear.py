@@ -1,6 +1,8 @@
 """Packed linear layers: every kind gives the answer of F.linear, and choosing never trusts one."""
 
 import math
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -103,6 +105,22 @@ def test_packing_copies_so_that_read_only_weights_are_welcome() -> None:
     weight.flags.writeable = True
     weight[:] = 0
     assert torch.equal(layer_(x), before)
+
+
+def test_no_kind_says_that_parts_of_torch_will_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In two threads, as a window may load an engine while a script runs one."""
+    weight, bias = layer(48, 112)
+    torch.set_warn_always(True)  # each warning of torch comes once a process, unless asked
+    try:
+        with warnings.catch_warnings(record=True) as said, ThreadPoolExecutor(2) as pool:
+            warnings.simplefilter("always")
+            for kind in KINDS:
+                layers = pool.map(lambda _, kind=kind: packed(weight, bias, kind), range(4))
+                for _ in pool.map(lambda x: x(rows(1, 48)), layers):
+                    pass
+    finally:
+        torch.set_warn_always(False)
+    assert [str(warning.message) for warning in said] == []
 
 
 def test_half_is_only_tried_where_it_loses_nothing() -> None:

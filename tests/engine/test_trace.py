@@ -1,10 +1,12 @@
 """The trace keeps every event as it came; a moment sees nothing that came later."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engine.attention import Thumbnails, head_map, rows
-from engine.events import RunFinished
+from engine.events import Forward, RunFinished
 from engine.trace import Trace, same
 
 
@@ -24,6 +26,19 @@ def test_a_token_finds_its_draw_and_the_pass_that_read_it(recorded: Trace) -> No
     assert moment.forward_of(5) is recorded.forwards[0]
     assert moment.forward_of(6) is recorded.forwards[1]
     assert moment.forward_of(10) is None  # drawn at this step, not read yet
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_only_some_passes_recorded_is_kept_of_none(recorded: Trace, late: bool) -> None:
+    """A branch may record other kinds than its parent: rows of some would be read as all rows."""
+    bare = dict.fromkeys(("q", "k", "v", "residual", "logits"))
+    trace, lacks = Trace(), range(3) if late else range(3, 14)
+    for event in recorded.events:
+        bared = isinstance(event, Forward) and trace.n_steps in lacks
+        trace.append(replace(event, **bare) if bared else event)  # type: ignore[arg-type, type-var]
+    assert [trace.has(kind) for kind in ("logits", "residual", "attention")] == [False] * 3
+    assert (trace.rows("q"), trace.at(9).head_map(0, 0)) == (None, None)
+    assert all(forward.logits is None for forward in trace.forwards)
 
 
 def test_only_the_last_moment_knows_the_end(recorded: Trace) -> None:

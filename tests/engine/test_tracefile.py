@@ -1,18 +1,24 @@
 """A session saved is a session opened, bit for bit; what is damaged is refused with a reason."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from safetensors import safe_open
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from engine import tracefile
 from engine.errors import EngineError
-from engine.request import Request
-from engine.session import Session
+from engine.request import Capture, Request
+from engine.session import FIRST_TO_GO, Session
 from engine.trace import Trace, same
+
+Array = NDArray[Any]
 
 
 @pytest.fixture
@@ -63,10 +69,42 @@ def test_a_folder_that_is_not_there_is_said(session: Session, tmp_path: Path) ->
     assert error.value.kind == "trace_write"
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["", "pipe"])
+def test_only_a_file_is_ever_replaced(session: Session, tmp_path: Path, name: str) -> None:
+    """A device as well: who may do everything would lose /dev/null to a slip of the hand."""
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(EngineError) as error:
-        tracefile.open(tmp_path / "none.trace")
+        tracefile.save(session, tmp_path / name)
+    assert error.value.kind == "trace_place"
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), SafetensorError("I/O error")])
+def test_a_disk_that_fails_is_said_and_leaves_the_older_file(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    (tmp_path / "a.trace").write_bytes(b"older")
+    monkeypatch.setattr(tracefile, "save_file", broken)
+    with pytest.raises(EngineError) as told:
+        tracefile.save(session, tmp_path / "a.trace")
+    assert told.value.kind == "trace_write"
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"older"]
+
+
+@pytest.mark.parametrize("name", ["none.trace", "", "a\0b", "a" * 5_000])
+def test_a_missing_file_is_said(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EngineError) as error:
+        tracefile.open(tmp_path / name)
     assert error.value.kind == "trace_missing"
+
+
+def test_a_name_that_no_file_can_have_is_said(session: Session, tmp_path: Path) -> None:
+    with pytest.raises(EngineError) as error:
+        tracefile.save(session, tmp_path / "a\0b")
+    assert error.value.kind == "trace_write"
 
 
 def _head(path: Path) -> tuple[dict[str, np.ndarray], dict[str, object]]:  # type: ignore[type-arg]
@@ -86,6 +124,26 @@ def _head(path: Path) -> tuple[dict[str, np.ndarray], dict[str, object]]:  # typ
         (("runs", 0, "events", 3, 1, "token", "piece"), "zz"),
         (("runs", 0, "events", 3, 1, "sampling", "temperature"), -1),
         (("runs", 0, "parent"), 99),
+        (("runs", 0, "parent"), 2),
+        (("runs", 1, "parent"), 2),
+        (("runs", 1, "fork_step"), 14),
+        (("runs", 1, "fork_step"), "2"),
+        (("runs", 1, "id"), 1),
+        (("runs", 0, "id"), "1"),
+        (("runs", 0, "name"), None),
+        (("runs", 0, "events", 0, 1, "model", "dimensions", "n_head"), 0),
+        (("runs", 0, "events", 1, 1, "tokens", 0, "id"), 50_257),
+        (("runs", 0, "events", 2, 1, "first"), -1),
+        (("runs", 0, "events", 2, 1, "reused"), 1),
+        (("runs", 0, "events", 2, 1, "phase"), "decode"),
+        (("runs", 0, "events", 4, 1, "first"), 5),
+        (("runs", 0, "events", 4, 1, "layer_spans"), [[0, 1]]),
+        (("runs", 0, "events", 3, 1, "position"), 7),
+        (("runs", 0, "events", 3, 1, "token", "id"), -1),
+        (("runs", 0, "events", 3, 1, "raw_prob"), 1.5),
+        (("runs", 0, "events", 3, 1, "raw_prob"), 10**400),
+        (("runs", 0, "events", 3, 1, "raw_prob"), float("nan")),
+        (("runs", 0, "events", 3, 1, "n_kept"), 0),
         (("open_id",), 7),
         (("runs",), 3),
     ],
@@ -100,8 +158,59 @@ def test_a_changed_header_is_refused_with_a_reason(
         at = at[name]  # type: ignore[index]
     at[place[-1]] = value  # type: ignore[index]
     save_file(arrays, tmp_path / "b.trace", {"decodescope": json.dumps(head)})
-    with pytest.raises(EngineError):
+    with pytest.raises(EngineError) as error:
         tracefile.open(tmp_path / "b.trace")
+    assert error.value.kind == "trace_damaged"
+    assert "b.trace" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("1.q", lambda q: q.astype(np.float64)),
+        ("1.q", lambda q: q[:, :, :-1]),
+        ("1.q", lambda q: np.where(q == q.max(), np.float32(np.nan), q)),
+        ("1.k", None),
+        ("1.residual", lambda rows: rows[:-1]),
+        ("1.logits", lambda logits: logits[:, :-1]),
+        ("1.logits", lambda logits: logits[1:]),
+        ("1.top_ids", None),
+        ("1.top_ids", lambda ids: ids + np.int32(50_000)),
+        ("1.top_ids", lambda ids: ids[:, :-1]),
+        ("1.top_raw", lambda p: p.astype(np.float32)),
+    ],
+)
+def test_changed_arrays_are_refused(
+    session: Session, tmp_path: Path, name: str, change: Callable[..., Array] | None
+) -> None:
+    tracefile.save(session, tmp_path / "a.trace")
+    arrays, head = _head(tmp_path / "a.trace")
+    array = arrays.pop(name)
+    if change is not None:
+        arrays[name] = change(array)
+    save_file(arrays, tmp_path / "b.trace", {"decodescope": json.dumps(head)})
+    with pytest.raises(EngineError) as error:
+        tracefile.open(tmp_path / "b.trace")
+    assert error.value.kind == "trace_damaged"
+
+
+@pytest.mark.parametrize("kept", ["parent", "branch"])
+def test_a_branch_that_records_other_things_is_opened_as_it_was_saved(
+    engine: object, recorded: Trace, tmp_path: Path, kept: str
+) -> None:
+    session, all_of, nothing = Session(), Capture(), Capture(False, False, False)
+    first = session.start("jordan")
+    for event in recorded.events:
+        first.trace.append(event)
+    if kept == "branch":
+        for kind in FIRST_TO_GO:
+            first.trace.drop(kind)
+    branch = session.start("jordan", parent=first.id, fork_step=2)
+    request = Request("x", max_tokens=5, capture=nothing if kept == "parent" else all_of)
+    for event in engine.branch(first.trace, 2, 464, request):  # type: ignore[attr-defined]
+        branch.trace.append(event)
+    tracefile.save(session, tmp_path / "a.trace")
+    assert same(tracefile.open(tmp_path / "a.trace").runs[2].trace, branch.trace)
 
 
 def test_a_newer_format_asks_for_a_newer_program(session: Session, tmp_path: Path) -> None:
