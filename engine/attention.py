@@ -73,6 +73,7 @@ class Thumbnails:
         self._bin = 1  # positions a cell stands for
         self._n = 0
         self._cells = np.zeros((n_layer, n_head, side, side), np.uint8)
+        self._finer: dict[int, Thumbnails] = {}  # by their bin, for moments long before the last
 
     @property
     def n(self) -> int:
@@ -90,8 +91,17 @@ class Thumbnails:
     def at(self, n: int, q: Floats, k: Floats) -> NDArray[np.uint8]:
         """As it stood when n positions had been read: (L, H, m, m), sqrt of weight x 255.
 
-        The last bin may hold rows that came later; those few are computed again without them.
+        The last bin may hold rows that came later; those few are computed again without them. A
+        moment that was shown in finer cells than now is shown in those again.
         """
+        size = self._size(n)
+        if size < self._bin:
+            finer = self._finer.get(size)
+            if finer is None:
+                finer = self._finer[size] = Thumbnails(*self._cells.shape[:2], side=self._side)
+                room = size * self._side
+                finer.grow(q[:, :, :room], k[:, :, :room])
+            return finer.at(n, q, k)
         cells = -(-n // self._bin)
         whole = self._cells[:, :, :cells, :cells]
         if n == self._n or n % self._bin == 0:
@@ -102,9 +112,16 @@ class Thumbnails:
         whole[:, :, -1, :] = _pool(last, self._bin)
         return whole
 
+    def _size(self, n: int) -> int:
+        """Positions a cell stands for in a thumbnail of n of them."""
+        size = 1
+        while -(-n // size) > self._side:
+            size *= 2
+        return size
+
     def _take(self, weights: Floats, start: int) -> None:
         n = weights.shape[-1]
-        while -(-n // self._bin) > self._side:
+        while self._bin < self._size(n):
             self._halve()
         pooled = _pool(_as_bytes(weights), self._bin)  # (L, H, rows, cells)
         for i in range(pooled.shape[2]):

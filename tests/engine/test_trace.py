@@ -145,3 +145,18 @@ def test_an_earlier_thumbnail_has_nothing_of_later_rows() -> None:
     assert then.shape == (38, 38)
     assert then.max() == 255  # row 0 looks at itself alone
     assert then[37, 0] < 60  # an even look over some 150 keys: sqrt(1 / 149) x 255 = 21
+
+
+def test_an_early_thumbnail_is_as_fine_as_it_was_then() -> None:
+    """60 positions were shown cell by cell; that 200 came later changes nothing."""
+    random = np.random.default_rng(0)
+    q = random.normal(size=(2, 3, 200, 4)).astype(np.float32)
+    k = random.normal(size=(2, 3, 200, 4)).astype(np.float32)
+    late = Thumbnails(2, 3)
+    late.grow(q, k)
+    for n in (1, 60, 64, 65, 100, 127, 150):
+        then = Thumbnails(2, 3)
+        then.grow(q[:, :, :n], k[:, :, :n])
+        difference = late.at(n, q, k).astype(int) - then.at(n, q, k).astype(int)
+        assert difference.shape[2] == -(-n // (1 if n <= 64 else 2 if n <= 128 else 4))
+        assert np.abs(difference).max() <= 1  # a rounding on an edge
