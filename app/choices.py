@@ -29,8 +29,7 @@ def model_items(draft: Draft) -> list[Item]:
     found = [m for m in models.known() if _is_here(m)]
     items = [_known(m) for m in found]
     if current_model(draft) not in [item.id for item in items]:
-        name = draft.model_title or Path(draft.model).name or draft.model
-        items.insert(0, Item(draft.model, name, tip=draft.model))
+        items.insert(0, Item(draft.model, model_title(draft), tip=draft.model))
     return [*items, Item(FOLDER, texts.text("toolbar.model_open"))]
 
 
@@ -38,6 +37,12 @@ def current_model(draft: Draft) -> str:
     """The id of the draft's model among the items."""
     embedded = next(m.name for m in models.known() if m.embedded)
     return embedded if draft.model == models.EMBEDDED else draft.model
+
+
+def model_title(draft: Draft) -> str:
+    """What to call the draft's model, loaded or not."""
+    known = next((m.title for m in models.known() if m.name == current_model(draft)), "")
+    return draft.model_title or known or Path(draft.model).name or draft.model
 
 
 def device_items(devices: list[str]) -> list[Item]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSpacerItem
 
@@ -34,7 +34,6 @@ class PromptControls(WidgetPanel):
     """The prompt, its tokens as it is typed, and what keeps it from running."""
 
     id = "prompt"
-    advised = Signal(str)  # what to look at, when an example was chosen
 
     def __init__(self, store: Store, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(store, theme, parent)
@@ -154,11 +153,10 @@ class PromptControls(WidgetPanel):
         self.examples.setVisible(roomy)
         self.line.setVisible(roomy or bool(self.line.text))
 
-    @Slot(str, str)
-    def _try(self, prompt: str, look: str) -> None:
+    @Slot(str)
+    def _try(self, prompt: str) -> None:
         self.set_text(prompt)
         self.editor.setFocus()
-        self.advised.emit(look)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
@@ -186,7 +184,7 @@ class SamplingControls(WidgetPanel):
             "max_tokens": _slider("max_tokens", mapping="log"),
             "seed": _slider("seed"),
         }
-        self.canvas.setToolTip(texts.text("controls.rule_tip"))
+        self.canvas.setToolTip(texts.in_lines(texts.text("controls.rule_tip")))
         self.rule = Caption(theme)
         self.rule.say(texts.text("controls.rule"))
         self._actions = self._make_actions()
@@ -209,9 +207,14 @@ class SamplingControls(WidgetPanel):
             if self.sliders[name].value != value:
                 self.sliders[name].set_value(value)
         # A long seed is wider than its box.
-        self.sliders["seed"].setToolTip(f"{draft.seed}\n{texts.text('controls.seed_tip')}")
+        tip = texts.in_lines(texts.text("controls.seed_tip"))
+        self.sliders["seed"].setToolTip(f"{draft.seed}\n{tip}")
         if scene.what_if != self._what_if:
             self._what_if = scene.what_if
+            tip = texts.text("controls.rule_tip")
+            if self._what_if:
+                tip = f"{texts.text('controls.what_if_tip')}\n\n{tip}"
+            self.canvas.setToolTip(texts.in_lines(tip))
             self.retitled.emit()
 
     def restyle(self, theme: Theme) -> None:

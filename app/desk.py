@@ -9,8 +9,8 @@ import pkgutil
 from collections.abc import Iterator
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QObject, Qt, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QMouseEvent
 from PySide6.QtWidgets import QMainWindow
 
 from app import panels, texts
@@ -24,8 +24,11 @@ from app.theme import Theme
 from app.widget_panel import WidgetPanel
 
 LAYOUT_VERSION = 1
-LEFT, FLOOR = 292, 150
+GAP = 8
+LEFT, TEXT = 292, 128
 WIDE = 1250  # a window narrower than this gives its right column less
+TALL = 800  # a window lower than this gives less to what can do with less
+MOST = 0.3  # of the window for a side column, of the height for the text: large letters ask more
 
 _Panel = Panel | WidgetPanel
 
@@ -40,7 +43,10 @@ class Desk(QObject):
         super().__init__(window)
         self._window = window
         self._settings = settings
+        self._theme = theme
         self._turn = 0
+        self._stage: object = None  # which run was shown last, and whether it had a pass yet
+        self._as_arranged = False  # nobody has moved anything since
         self.prompt = PromptControls(store, theme, self)
         self.sampling = SamplingControls(store, theme, self)
         self.panels: dict[str, _Panel] = {"prompt": self.prompt, "sampling": self.sampling}
@@ -48,27 +54,40 @@ class Desk(QObject):
             self.panels[kind.id] = kind(store, theme, self)
         self.docks = {id: self._dock(panel, theme) for id, panel in self.panels.items()}
         self._restore_options()
+        window.installEventFilter(self)
 
     def show(self, scene: Scene) -> None:
         """Give every panel the scene; hidden ones keep it for when they are seen."""
+        self._stage = _stage(scene)
         for panel in self.panels.values():
             panel.show(scene)
 
     def show_some(self, scene: Scene) -> None:
-        """Give the scene to the text and to one more panel in its turn, while the model is busy."""
+        """Give the scene to the text and to one more panel in its turn, while the model is busy.
+
+        All of them get it where another run or its first pass comes: no two panels may show
+        different runs.
+        """
+        if _stage(scene) != self._stage:
+            self.show(scene)
+            return
         self._turn += 1
         others = [panel for id, panel in self.panels.items() if id != "text"]
         for panel in (self.panels["text"], others[self._turn % len(others)]):
             panel.show(scene)
 
     def restyle(self, theme: Theme) -> None:
+        self._theme = theme
         for panel in self.panels.values():
             panel.restyle(theme)
         for dock in self.docks.values():
             dock.restyle(theme)
+        if self._as_arranged:
+            self.proportion()  # larger letters need more room
 
+    @Slot()
     def arrange(self) -> None:
-        """Three columns and a floor; see LOOK: nothing hidden behind tabs."""
+        """Three columns and a floor, nothing hidden behind tabs."""
         window, d = self._window, self.docks
         top, across, down = (
             Qt.DockWidgetArea.TopDockWidgetArea,
@@ -92,28 +111,55 @@ class Desk(QObject):
             window.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, d[id])
         for dock in d.values():
             dock.show()
+        self._as_arranged = True
         self.proportion()
 
     def proportion(self) -> None:
-        """The default sizes for the window as it is."""
-        window, d = self._window, self.docks
-        width = window.width() - 16
-        height = window.height() - 52 - 26 - FLOOR - 24
-        right = 356 if window.width() > WIDE else 300
+        """The default sizes for the window as it is; what can grow is in the middle."""
+        window, d, pixels = self._window, self.docks, self._theme.pixels
+        tall = window.height() >= pixels(TALL)
+        floor = pixels(150 if tall else 132)
+        width = window.width() - 2 * GAP
+        head = window.menuWidget()
+        assert head is not None
+        ends = head.sizeHint().height() + window.statusBar().sizeHint().height()
+        height = window.height() - ends - floor - GAP
+        left = min(pixels(LEFT), round(MOST * width))
+        right = min(pixels(356 if window.width() > WIDE else 300), round(MOST * width))
+        prompt, sampling = pixels(148 if tall else 104), pixels(196 if tall else 164)
+        text, upper = min(pixels(TEXT), round(MOST * height)), round(height * 0.56)
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        columns = [d["prompt"], d["text"], d["next_token"]]
-        window.resizeDocks(columns, [LEFT, width - LEFT - right - 16, right], across)
-        prompt = 148 if window.height() >= 800 else 104
-        left = [d["prompt"], d["tokens"], d["sampling"]]
-        window.resizeDocks(left, [prompt, height - prompt - 196 - 16, 196], down)
-        window.resizeDocks([d["text"], d["attention"]], [128, height - 136], down)
-        upper = round(height * 0.56)
-        window.resizeDocks([d["next_token"], d["kv_cache"]], [upper, height - upper - 8], down)
-        window.resizeDocks([d["timeline"]], [FLOOR], down)
+        for ids, sizes, along in (
+            (("prompt", "text", "next_token"), (left, 0, right), across),
+            (("prompt", "tokens", "sampling"), (prompt, 0, sampling), down),
+            (("text", "attention"), (text, 0), down),
+            (("next_token", "kv_cache"), (upper, 0), down),
+        ):
+            room = (width if along is across else height) - sum(sizes) - GAP * (len(ids) - 1)
+            window.resizeDocks([d[id] for id in ids], [s or max(1, room) for s in sizes], along)
+        window.resizeDocks([d["timeline"]], [floor], down)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """As long as nobody has moved anything, the proportions follow the window."""
+        if event.type() == QEvent.Type.Resize and self._as_arranged:
+            self.proportion()
+            layout = self._window.layout()
+            assert layout is not None
+            layout.activate()  # at once: Qt's own proportions would be a blink
+        elif event.type() == QEvent.Type.MouseButtonPress:
+            assert isinstance(event, QMouseEvent)
+            if self._window.childAt(event.position().toPoint()) is None:  # between the panels
+                self._as_arranged = False
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def _move(self) -> None:
+        """A person has moved, hidden or brought back a panel."""
+        self._as_arranged = False
 
     def keep(self) -> None:
         """Put the arrangement and the panels' options into the settings."""
-        state = bytes(self._window.saveState(LAYOUT_VERSION).data())
+        state = b"" if self._as_arranged else self._window.saveState(LAYOUT_VERSION).data()
         self._settings.set("window_layout", base64.b64encode(state).decode())
         options = {id: p.options() for id, p in self.panels.items() if isinstance(p, Panel)}
         self._settings.set("panel_options", json.dumps({i: o for i, o in options.items() if o}))
@@ -131,6 +177,8 @@ class Desk(QObject):
     def _dock(self, panel: _Panel, theme: Theme) -> Dock:
         dock = Dock(panel.id, panel.title, panel.canvas, theme)
         dock.setParent(self._window)
+        dock.topLevelChanged.connect(self._move)
+        dock.toggleViewAction().triggered.connect(self._move)
         panel.retitled.connect(partial(self._retitle, panel.id))
         self._fill_menu(panel, dock)
         dock.row.say(panel.subtitle(), panel.figure())
@@ -151,7 +199,11 @@ class Desk(QObject):
                     entry.triggered.connect(partial(self.export_asked.emit, panel, scale, picture))
         page = menu.addAction(texts.text("panel.explain"))
         page.triggered.connect(partial(self.page_asked.emit, panel.id))
-        menu.addAction(texts.text("panel.close")).triggered.connect(dock.hide)
+        menu.addSeparator()
+        menu.addAction(texts.text("panel.float")).triggered.connect(dock.float)
+        close = menu.addAction(texts.text("panel.close"))
+        close.triggered.connect(self._move)
+        close.triggered.connect(dock.hide)
 
     def _retitle(self, id: str) -> None:
         panel = self.panels[id]
@@ -166,6 +218,10 @@ class Desk(QObject):
         for id, panel in self.panels.items():
             if isinstance(panel, Panel) and isinstance(kept, dict):
                 panel.take_options(kept.get(id))
+
+
+def _stage(scene: Scene) -> object:
+    return scene.selection.run, scene.moment is None
 
 
 def kinds() -> list[type[Panel]]:

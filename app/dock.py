@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QDockWidget, QMenu, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QDockWidget, QMenu, QToolButton, QToolTip, QVBoxLayout, QWidget
 
 from app import texts
 from app.theme import Theme
-from app.widgets.marks import draw_text
+from app.widgets.marks import draw_text, text_width
 
 ROW = 36  # the title row's height
 RADIUS = 8.0
@@ -23,6 +23,7 @@ class TitleRow(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._title = title
         self._line = self._figure = ""
+        self._cut = False  # not all of it fits
         self._theme = theme
         self.button = QToolButton(self)
         self.button.setObjectName("panel_menu")
@@ -70,16 +71,27 @@ class TitleRow(QWidget):
         strong, ui, small = theme.font("strong", 12), theme.font("ui", 12), theme.font("ui", 11)
         x = rect.left() + SIDE
         x += draw_text(painter, x, base, self._title, strong, theme.color("text"), width=end - x)
-        figure = 0.0
+        figure, room = 0.0, max(0.0, end - x - 16)
+        self._cut = text_width(self._figure, small) > room
         if self._figure:
-            room = max(0.0, end - x - 16)
             muted = theme.color("muted")
             figure = draw_text(
                 painter, end, base, self._figure, small, muted, align="right", width=room
             )
         room = end - figure - x - 22
+        self._cut |= text_width(self._line, ui) > room
         if self._line and room > 24:
             draw_text(painter, x + 10, base, self._line, ui, theme.color("muted"), width=room)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            words = "\n".join(filter(None, (self._line, self._figure))) if self._cut else ""
+            if words:
+                QToolTip.showText(event.globalPos(), texts.as_tip(words), self)
+            else:
+                QToolTip.hideText()
+            return True
+        return super().event(event)
 
 
 class Ground(QWidget):
@@ -107,8 +119,6 @@ class Ground(QWidget):
 class Dock(QDockWidget):
     """A dock that looks like one rounded panel."""
 
-    asked_page = Signal(str)  # the panel's id: "What is this?"
-
     def __init__(self, id: str, title: str, content: QWidget, theme: Theme) -> None:
         super().__init__(title)
         self.id = id
@@ -119,9 +129,9 @@ class Dock(QDockWidget):
         self.setWidget(self.ground)
 
     @Slot()
-    def ask_page(self) -> None:
-        """Somebody wants to know what this panel shows."""
-        self.asked_page.emit(self.id)
+    def float(self) -> None:
+        """Out of the window into one of its own, or back; dragging the title does the same."""
+        self.setFloating(not self.isFloating())
 
     def restyle(self, theme: Theme) -> None:
         self.row.restyle(theme)

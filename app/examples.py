@@ -15,7 +15,7 @@ from engine import resources
 class ExamplesButton(QToolButton):
     """Opens a menu of prompts worth running; each says what to look at."""
 
-    chosen = Signal(str, str)  # the prompt, and what to look at
+    chosen = Signal(str)  # the prompt
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,6 +32,6 @@ class ExamplesButton(QToolButton):
         menu.setToolTipsVisible(True)
         for example in texts.examples():
             entry = menu.addAction(example.title.replace("&", "&&"))
-            entry.setToolTip(example.look)
-            entry.triggered.connect(partial(self.chosen.emit, example.prompt, example.look))
+            entry.setToolTip(texts.in_lines(example.look))
+            entry.triggered.connect(partial(self.chosen.emit, example.prompt))
         self.setMenu(menu)

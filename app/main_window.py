@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, QStandardPaths, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QIcon, QPainter, QPaintEvent, QScreen
+from PySide6.QtGui import QCloseEvent, QIcon, QKeyEvent, QPainter, QPaintEvent, QScreen
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from app import texts
@@ -76,7 +76,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self.transport)
         column.addWidget(self.banner)
         self.setMenuWidget(head)
-        self.foot = StatusLine()
+        self.foot = StatusLine(theme)
         self.setStatusBar(self.foot)
 
     def _connect(self) -> None:
@@ -99,7 +99,6 @@ class MainWindow(QMainWindow):
         transport.folder_asked.connect(self.menus.open_model)
         transport.device_asked.connect(self.loader.load_device)
         self.banner.model_asked.connect(self.menus.open_model)
-        self.desk.prompt.advised.connect(self.say)
         self.desk.page_asked.connect(self.explain_panel)
         self.desk.export_asked.connect(self.menus.export)
         self.themes.changed.connect(self._restyle)
@@ -140,7 +139,9 @@ class MainWindow(QMainWindow):
         problem = self.store.draft.problem
         if problem is not None:
             self.banner.say(problem)
-        elif self.loader.current is not None:
+        elif self.loader.current is None:
+            self.say(texts.text("toolbar.generate_disabled_tip"))
+        else:
             self.banner.hide()
             self._paused_start = paused
             self.store.run()
@@ -150,7 +151,7 @@ class MainWindow(QMainWindow):
         """End the run after the step in progress."""
         if self.store.running:
             self.door.reins.stop()
-            self.foot.say(texts.text("status.stopping"))
+            self.say(texts.text("status.stopping"))
 
     @Slot(object)
     def set_pace(self, pace: str) -> None:
@@ -166,7 +167,7 @@ class MainWindow(QMainWindow):
 
     def say(self, sentence: str) -> None:
         """Put a sentence at the foot of the window until something else happens."""
-        self.foot.say(sentence)
+        self.foot.note(sentence)
 
     def refresh(self) -> None:
         """Show all there is to show now, without waiting for a frame."""
@@ -176,7 +177,7 @@ class MainWindow(QMainWindow):
     def explain_panel(self, id: str) -> None:
         """Open the page about a panel."""
         panel = self.desk.panels[id]
-        self.explain.show_page(panel.title, texts.page(id), beside=self.desk.docks[id].row)
+        self.explain.show_page(panel.title, texts.page(id), beside=self.desk.docks[id])
 
     # What comes back.
 
@@ -230,6 +231,7 @@ class MainWindow(QMainWindow):
         self.desk.restyle(theme)
         self.transport.restyle(theme)
         self.explain.restyle(theme)
+        self.foot.restyle(theme)
 
     @Slot()
     def _say_progress(self) -> None:
@@ -254,6 +256,10 @@ class MainWindow(QMainWindow):
             self.desk.arrange()
         self.desk.prompt.editor.setFocus()
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.modifiers() or not self.transport.scrubber.press(event.key()):
+            super().keyPressEvent(event)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         painter = QPainter(self)  # the tool bar's ground runs from edge to edge
@@ -269,9 +275,7 @@ class MainWindow(QMainWindow):
         """Stop, quit, wait, then accept; no dialog."""
         self._keep()
         self.hide()
-        if not self.door.close():
-            event.ignore()
-            return
+        self.door.close()  # a model that is being read may take longer: then `start` waits on
         event.accept()
 
     def _keep(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -43,6 +44,11 @@ class Menus(QObject):
         self._key("Ctrl+Enter", window.generate)
         self._key("F10", window.step)
         self._key("Esc", window.stop)
+        scrubber = window.transport.scrubber
+        self._key("Alt+Left", scrubber.back)
+        self._key("Alt+Right", scrubber.forward)
+        self._key("Alt+Home", scrubber.go_first)
+        self._key("Alt+End", scrubber.go_live)
 
     def _key(self, keys: str, slot: Callable[[], object]) -> None:
         action = QAction(self._window)
@@ -52,10 +58,7 @@ class Menus(QObject):
 
     def _entry(self, menu: QMenu, id: str, slot: Callable[[], object], keys: str = "") -> QAction:
         action = menu.addAction(texts.text(id))
-        if keys:
-            action.setShortcuts(
-                [QKeySequence(k) for k in ([keys] if isinstance(keys, str) else keys)]
-            )
+        action.setShortcuts([QKeySequence(key) for key in keys.split()])
         action.triggered.connect(slot)
         self._window.addAction(action)
         return action
@@ -125,12 +128,16 @@ class Menus(QObject):
         """Show the session in a file; what is open stays if the file is refused."""
         from engine import tracefile  # not needed for the first paint
 
+        if self._window.store.running:  # its events would have no run to go to
+            self._window.banner.say(texts.text("error.open_running"))
+            return
         try:
             session = tracefile.open(path)
         except EngineError as error:
             self._window.banner.say(str(error))
             return
         self._window.store.open_session(session)
+        self._window.refresh()  # first, for what it says at the foot
         self._window.say(texts.text("status.opened", file=Path(path).name))
 
     @Slot()
@@ -232,9 +239,19 @@ class Menus(QObject):
         settings.set("font_scale", scale)
         self._window.themes.resize(scale)
 
+    @Slot(str)
+    def _remember(self, path: str) -> None:
+        """The next dialog begins where this one ended."""
+        with contextlib.suppress(ValueError):  # a folder whose name is no text cannot be kept
+            self._window.settings.set("last_folder", str(Path(path).parent))
+
     def _dialog(self, title: str, filter: str) -> QFileDialog:
         dialog = QFileDialog(self._window, texts.text(title))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        last = self._window.settings["last_folder"]
+        if last and Path(last).is_dir():
+            dialog.setDirectory(last)
+        dialog.fileSelected.connect(self._remember)
         if filter:
             dialog.setNameFilter(texts.text(filter))
         return dialog

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QWidget
 
@@ -61,6 +63,20 @@ class Scrubber(QWidget):
             button.setIcon(icon(id, theme))
             button.setIconSize(QSize(theme.pixels(SIDE), theme.pixels(SIDE)))
         self._show_playing()
+
+    def press(self, key: int) -> bool:
+        """Take a key that whoever has the focus did not want; True if it moves time."""
+        ways: dict[int, Callable[[], None]] = {
+            Qt.Key.Key_Left: self.back,
+            Qt.Key.Key_Right: self.forward,
+            Qt.Key.Key_Home: self.go_first,
+            Qt.Key.Key_End: self.go_live,
+            Qt.Key.Key_Space: self.player.toggle,
+        }
+        if key not in ways:
+            return False
+        ways[key]()
+        return True
 
     @Slot()
     def back(self) -> None:

@@ -54,7 +54,8 @@ def start(options: argparse.Namespace, wish: Request) -> int:
         errand.done.connect(lambda code: _leave(window, code))
         reporter.said.connect(lambda *_: _leave(window, errand.FAILED))
     code = application.exec()
-    window.door.close()
+    while not window.door.close():
+        pass  # reading a model cannot be broken off, and a thread must not outlive the application
     reporter.close()
     return code
 

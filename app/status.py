@@ -5,18 +5,22 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLabel, QStatusBar
 
 from app import texts
+from app.choices import model_title
 from app.selection import Scene
+from app.theme import Theme
+from app.widgets.caption import Caption
 from app.worker import Door, Loaded
 from engine.events import RunFinished
 from engine.trace import Moment
 
 
 class StatusLine(QStatusBar):
-    """Shows one sentence at a time."""
+    """Shows what goes on, or a note about what was just done, until something else goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._sentence = QLabel()
+        self._state = ""
+        self._sentence = Caption(theme)
         legend = QLabel(f"{texts.text('status.shortcuts')}   ·   {texts.text('mark.legend')}")
         marks = ("measured", "derived", "theory")
         legend.setToolTip("\n".join(texts.text(f"mark.{mark}_tip") for mark in marks))
@@ -26,12 +30,21 @@ class StatusLine(QStatusBar):
 
     @property
     def sentence(self) -> str:
-        return self._sentence.text()
+        return self._sentence.text
 
-    def say(self, sentence: str) -> None:
-        """Show another sentence."""
-        if sentence != self.sentence:
-            self._sentence.setText(sentence)
+    def say(self, state: str) -> None:
+        """Show what goes on now, if it is something else than before."""
+        if state != self._state:
+            self._state = state
+            self._sentence.say(state)
+
+    def note(self, sentence: str) -> None:
+        """Show what was just done."""
+        self._sentence.say(sentence)
+
+    def restyle(self, theme: Theme) -> None:
+        """Take another theme."""
+        self._sentence.restyle(theme)
 
 
 def status(scene: Scene, door: Door, loaded: Loaded | None) -> str:
@@ -41,14 +54,30 @@ def status(scene: Scene, door: Door, loaded: Loaded | None) -> str:
     if loaded is None:
         if scene.draft.model_state == "failed":
             return texts.text("empty.model")
-        return texts.text("status.loading", model=scene.draft.model)
+        return texts.text("status.loading", model=model_title(scene.draft))
     moment = scene.moment
-    if moment is None:
-        return texts.text("status.hint")
-    n_steps = moment.trace.n_steps
-    if not scene.selection.live and moment.step < n_steps - 1:
-        return texts.text("status.replay", step=moment.step + 1, steps=n_steps)
-    return _ended(moment)
+    if moment is not None and moment.step < moment.trace.n_steps - 1:
+        facts = {"step": moment.step + 1, "steps": moment.trace.n_steps}
+        return texts.text("status.replay", **facts)
+    if moment is None or scene.draft_differs:
+        return scene.draft.problem or _drafted(scene)
+    return f"{_ended(moment)} {_look(scene.draft.prompt)}".rstrip()
+
+
+def _drafted(scene: Scene) -> str:
+    """Before a run of this prompt; the first example is what a first start has to explain."""
+    prompt = scene.draft.prompt
+    look = _look(prompt)
+    if look and prompt != texts.examples()[0].prompt:
+        return texts.text("status.example", look=look)
+    if scene.moment is not None:
+        return texts.text("status.draft")
+    return texts.text("status.hint")
+
+
+def _look(prompt: str) -> str:
+    """What to look at in the run of an example; empty for any other prompt."""
+    return next((e.look for e in texts.examples() if e.prompt == prompt), "")
 
 
 def _running(scene: Scene, door: Door) -> str:

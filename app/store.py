@@ -157,19 +157,21 @@ class Store(QObject):
                 self.ended.emit(ending)
 
     def open_run(self, id: int) -> None:
-        """Show another run of the session, at its last step."""
+        """Show another run of the session, at its last step, and what it was made of."""
         run = self.session.runs[id]
         if run.resting is not None:
             from engine import tracefile  # not needed for the first paint
 
             self.session.runs[id] = tracefile.wake(run)
         self.session.open_id = id
+        self._adopt()
         self._take_selection(replace(self._selection, run=id, live=True, token=None))
         self._renew()
 
     def open_session(self, session: Session) -> None:
         """Show a saved session instead of this one."""
         self.session = session
+        self._adopt()
         self._selection = Selection(run=session.open_id).clamped(self._trace)
         self._renew()
 
@@ -177,6 +179,15 @@ class Store(QObject):
     def _trace(self) -> Trace | None:
         run = self.session.open_run
         return run.trace if run is not None else None
+
+    def _adopt(self) -> None:
+        """The controls stand as they did for the open run: moved from there is a what-if."""
+        trace = self._trace
+        if trace is None or trace.started is None:
+            return
+        request = trace.started.request
+        names = ("prompt", "sampling", "max_tokens", "seed", "special")
+        self._draft = replace(self._draft, **{name: getattr(request, name) for name in names})
 
     def _begin(self, run: Run, ask: Ask) -> None:
         self._running = run.id

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from engine import resources
+
+WIDEST = 110  # characters in a line of a tool tip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Example:
     look: str
 
 
-def text(id: str, **facts: object) -> str:
+def text(id: str, /, **facts: object) -> str:
     """The words of `id` in ui.toml with its facts filled in; KeyError for an id it lacks.
 
     >>> text("transport.step", step=6, steps=22)
@@ -38,6 +42,24 @@ def text(id: str, **facts: object) -> str:
     """
     words = _words()[id]
     return words.format_map(facts) if facts else words
+
+
+def as_tip(words: str) -> str:
+    """A tool tip of these words: Qt guesses at rich text, and a token must never become markup.
+
+    >>> as_tip("<b>")
+    "<p style='white-space:pre'>&lt;b&gt;</p>"
+    """
+    return f"<p style='white-space:pre'>{html.escape(in_lines(words))}</p>"
+
+
+def in_lines(words: str) -> str:
+    """Words for a tool tip, in lines: Qt breaks none that is narrower than the screen."""
+    lines: list[str] = []
+    for line in words.split("\n"):
+        long = len(line) > WIDEST
+        lines += textwrap.wrap(line, WIDEST, break_long_words=False) if long else [line]
+    return "\n".join(lines)
 
 
 def ids() -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The tool bar: generate, step, stop; the way through a run; pace, model, device and menu."""
+"""The tool bar: generate, stop, pause, step; the way through a run; pace, model, device, menu."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from app.store import Store
 from app.theme import Theme
 from app.widgets.icons import SIDE, icon
 from app.widgets.key_button import KeyButton
+from app.widgets.marks import text_width
 from app.widgets.picker import Picker
 from app.worker import Loaded
 
 HEIGHT, LEAST_WIDTH = 52, 640
 LEVELS = 7  # keys go first, then long words, then buttons and boxes that one can do without
 LEAST_MODEL = 84  # pixels of a model's name
+SIDES = 30  # of a plain button: padding and border, see window.qss
 
 
 class Transport(QWidget):
@@ -63,7 +65,7 @@ class Transport(QWidget):
         self._show_model(scene.draft, running=scene.running)
 
     def set_paused(self, paused: bool) -> None:
-        """Whether the run that goes on waits for a step: then Generate lets it go on."""
+        """Whether the run that goes on waits for a step: then the first button lets it go on."""
         if paused != self._paused:
             self._paused = paused
             self._show_run(self._scene)
@@ -117,13 +119,16 @@ class Transport(QWidget):
 
     def _show_run(self, scene: Scene) -> None:
         why_not = None if scene.running else _why_not(scene.draft)
-        id = "stop" if self._goes else "generate"
-        self.generate.say(texts.text(f"toolbar.{id}"), texts.text(f"toolbar.{id}_key"))
-        self.generate.setToolTip(why_not or texts.text(f"toolbar.{id}_tip"))
-        self.step.setToolTip(why_not or texts.text("toolbar.step_tip"))
+        first = "stop" if self._goes else "go_on" if scene.running else "generate"
+        second = "pause" if self._goes else "step"
+        self.generate.say(texts.text(f"toolbar.{first}"), texts.text(f"toolbar.{first}_key"))
+        self.generate.setToolTip(texts.in_lines(why_not or texts.text(f"toolbar.{first}_tip")))
+        self.step.setText(texts.text(f"toolbar.{second}"))
+        self.step.setToolTip(texts.in_lines(why_not or texts.text(f"toolbar.{second}_tip")))
         self.generate.setEnabled(why_not is None)
         self.step.setEnabled(why_not is None)
-        self.stop.setEnabled(scene.running)
+        if self.stop.isHidden() == self._waits:
+            self._fit()
 
     def _show_model(self, draft: Draft, *, running: bool) -> None:
         looks = (draft.model, draft.model_title, draft.model_state)
@@ -138,6 +143,11 @@ class Transport(QWidget):
     @property
     def _goes(self) -> bool:
         return self._scene.running and not self._paused
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a run is paused: only then does Stop need a button of its own."""
+        return self._scene.running and self._paused
 
     @Slot()
     def _generate_or_stop(self) -> None:
@@ -172,9 +182,12 @@ class Transport(QWidget):
 
     def _give_way(self, level: int) -> None:
         self.generate.show_key(level < 1)
-        # As wide as its wider word, so that nothing moves when a run starts.
-        ways = ((texts.text(f"toolbar.{id}"), texts.text(f"toolbar.{id}_key")) for id in _WAYS)
+        # As wide as their widest words, so that nothing moves when a run starts.
+        ways = ((texts.text(f"toolbar.{id}"), texts.text(f"toolbar.{id}_key")) for id in _FIRST)
         self.generate.setFixedWidth(max(self.generate.width_for(*way) for way in ways))
+        font = self._theme.font("ui")
+        words = max(text_width(texts.text(f"toolbar.{id}"), font) for id in _SECOND)
+        self.step.setFixedWidth(round(words) + SIDES)
         self.pace.make_narrow(level >= 2)
         least = (
             0 if level < 2 else self._theme.pixels(LEAST_MODEL if level < 6 else LEAST_MODEL / 2)
@@ -183,7 +196,7 @@ class Transport(QWidget):
         self.scrubber.make_narrow(level >= 3)
         self.device.setVisible(level < 4)
         self.pace.setVisible(level < 5)
-        self.stop.setVisible(level < 6)  # Generate turns into it
+        self.stop.setVisible(self._waits and level < 6)  # Esc stops as well
         self._row.invalidate()
 
     def _lay_out(self) -> None:
@@ -216,7 +229,8 @@ class Transport(QWidget):
         self.device.picked.connect(self._choose_device)
 
 
-_WAYS = ("generate", "stop")  # what the first button says
+_FIRST = ("generate", "go_on", "stop")  # what the first button says
+_SECOND = ("step", "pause")
 
 
 def _why_not(draft: Draft) -> str | None:

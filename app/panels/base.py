@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QEnterEvent,
+    QFocusEvent,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -22,9 +22,10 @@ from app import texts
 from app.selection import EMPTY, Scene
 from app.store import Store
 from app.theme import Theme
-from app.widgets.marks import draw_wrapped
+from app.widgets.marks import draw_box, draw_wrapped
 from engine.trace import Kind
 
+BY_KEY = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 PADDING = (14.0, 0.0, 14.0, 4.0)  # left, top, right, bottom of a panel's body
 
 
@@ -97,6 +98,8 @@ class Panel(QObject):
     def empty(self) -> str | None:
         """The sentence to show instead of a picture, or None when there is one."""
         moment = self.scene.moment
+        if moment is None and self.scene.running:
+            return texts.text("empty.reading")
         if moment is None:
             failed = self.scene.draft.model_state == "failed"
             return texts.text("empty.model" if failed else f"panel.{self.id}.empty")
@@ -187,6 +190,7 @@ class Canvas(QWidget):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self.panel = panel
+        self._reached = False  # by the keyboard, so that the focus has to be seen
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # nothing below is painted
         self.setObjectName(f"canvas.{panel.id}")
         self.setAccessibleName(panel.title)
@@ -201,7 +205,20 @@ class Canvas(QWidget):
             QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing
         )
         self.panel.draw(painter, self.panel.area)
+        if self._reached:
+            frame = QRectF(self.rect()).adjusted(4, 0, -4, 0)
+            draw_box(painter, frame, radius=4, line=self.panel.theme.color("primary"))
         painter.end()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._reached = event.reason() in BY_KEY
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._reached = False
+        super().focusOutEvent(event)
+        self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self._filled:
@@ -243,7 +260,7 @@ class Canvas(QWidget):
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             words = self.panel.hint(QPointF(event.pos())) if self._filled else ""
             if words:
-                QToolTip.showText(event.globalPos(), _as_plain(words), self)
+                QToolTip.showText(event.globalPos(), texts.as_tip(words), self)
             else:
                 QToolTip.hideText()
             return True
@@ -252,8 +269,3 @@ class Canvas(QWidget):
     @property
     def _filled(self) -> bool:
         return self.panel.empty() is None
-
-
-def _as_plain(words: str) -> str:
-    """Tool tips guess at rich text: what a token says must never become markup."""
-    return f"<p style='white-space:pre'>{html.escape(words)}</p>"

@@ -82,11 +82,6 @@ class Text(Panel):
             return None
         return moment, moment.sampled is not None, scene.token, _grows(scene)
 
-    def empty(self) -> str | None:
-        if self.scene.moment is None and self.scene.running:
-            return say("reading")
-        return super().empty()
-
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         self._flow.paint(
             painter,

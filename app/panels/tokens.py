@@ -176,8 +176,10 @@ class Tokens(Panel):
                 free.setBottom(meter.top() - gap)
         if split.problem is not None:
             words = self._height_of(split.problem, rect.width(), free.height() - tall - gap)
-            problem = QRectF(free.left(), free.bottom() - words, free.width(), words)
-            free.setBottom(problem.top() - gap)
+            # Chips go before words that the prompt has under it as well.
+            if free.height() < tall or free.height() >= tall + gap + words:
+                problem = QRectF(free.left(), free.bottom() - words, free.width(), words)
+                free.setBottom(problem.top() - gap)
         return Layout(self._view(free, split) if free.height() >= tall else None, problem, meter)
 
     def _height_of(self, problem: str, width: float, room: float) -> float:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app import texts
 from app.theme import Theme
 from app.widgets.marks import draw_text
 
@@ -24,7 +25,7 @@ class Caption(QWidget):
         """Show another text."""
         if (text, warns) != (self.text, self._warns):
             self.text, self._warns = text, warns
-            self.setToolTip(text)
+            self.setToolTip(texts.as_tip(text) if text else "")
             self.setAccessibleName(text)
             self.update()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import (
     QFont,
     QKeyEvent,
@@ -11,11 +11,13 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
 )
-from PySide6.QtWidgets import QFrame, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 
+from app import texts
 from app.theme import Theme
 
-WIDTH, MAX_HEIGHT, PADDING, MARGIN = 440, 720, 18, 8
+WIDTH, MAX_HEIGHT, PADDING, MARGIN = 456, 720, 18, 8
+SIDE = 26  # of the button that closes it, at the right of the page
 
 
 class Explain(QFrame):
@@ -37,29 +39,39 @@ class Explain(QFrame):
         self._browser.document().setIndentWidth(18)
         self._browser.installEventFilter(self)
         column = QVBoxLayout(self)
-        column.setContentsMargins(PADDING, PADDING, PADDING, PADDING)
+        column.setContentsMargins(PADDING, PADDING, PADDING + SIDE // 2, PADDING)
         column.addWidget(self._browser)
+        self._close = QToolButton(self)
+        self._close.setText("×")
+        self._close.setAccessibleName(texts.text("explain.close"))
+        self._close.setToolTip(texts.text("explain.close_tip"))
+        self._close.setProperty("flat", True)
+        self._close.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._close.clicked.connect(self.close)
 
     def restyle(self, theme: Theme) -> None:
         """Take another theme, for the next page."""
         self._theme = theme
 
     def show_page(self, title: str, markdown: str, *, beside: QWidget) -> None:
-        """Open with a page, below a widget's right end or as near as its window allows."""
+        """Open with a page next to a widget, over it only where its window has no other room."""
         window = beside.window()
         self.setParent(window)
         self.setAccessibleName(title)
         self._fill(markdown)
         room = window.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN)
         width = min(self._theme.pixels(WIDTH), room.width())
-        height = min(self._height(width), self._theme.pixels(MAX_HEIGHT), room.height())
-        corner = beside.mapTo(window, QPoint(beside.width() - width, beside.height() + 4))
-        self.setGeometry(
-            min(max(corner.x(), room.left()), room.left() + room.width() - width),
-            min(max(corner.y(), room.top()), room.top() + room.height() - height),
-            width,
-            height,
+        whole = self._height(width)
+        height = min(whole, self._theme.pixels(MAX_HEIGHT), room.height())
+        bar = Qt.ScrollBarPolicy  # left to itself, one that was needed before takes room for good
+        self._browser.setVerticalScrollBarPolicy(
+            bar.ScrollBarAlwaysOn if whole > height else bar.ScrollBarAlwaysOff
         )
+        what = QRect(beside.mapTo(window, QPoint()), beside.size())
+        self.setGeometry(QRect(_place(QSize(width, height), what, room), QSize(width, height)))
+        side = self._theme.pixels(SIDE)
+        self._close.setGeometry(width - side - 2, 2, side, side)
+        self._close.raise_()
         self.raise_()
         self.show()
         self._browser.setFocus()
@@ -67,6 +79,11 @@ class Explain(QFrame):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.FocusOut:
             self.close()  # a click elsewhere
+        elif event.type() == QEvent.Type.ShortcutOverride:
+            assert isinstance(event, QKeyEvent)
+            if event.key() == Qt.Key.Key_Escape:
+                event.accept()  # it closes the page and does not stop a run
+                return True
         return super().eventFilter(watched, event)
 
     def plain_text(self) -> str:
@@ -82,7 +99,7 @@ class Explain(QFrame):
     def _height(self, width: int) -> int:
         """What the page takes at a width, without scrolling."""
         document = self._browser.document().clone(self)
-        document.setTextWidth(width - 2 * PADDING - 2)
+        document.setTextWidth(width - 2 * PADDING - SIDE // 2 - 2)
         height = int(document.size().height())
         document.deleteLater()
         return height + 2 * PADDING + 4
@@ -127,6 +144,21 @@ class Explain(QFrame):
         font = self._theme.font("strong" if bold else "ui", 12)
         font.setItalic(form.fontItalic())
         return font
+
+
+def _place(size: QSize, what: QRect, room: QRect) -> QPoint:
+    """Where a page goes: right of what it explains, left of it, below, above, or over it."""
+    beyond = what.adjusted(-MARGIN - size.width(), -MARGIN - size.height(), MARGIN, MARGIN)
+    top = min(max(what.top(), room.top()), room.bottom() + 1 - size.height())
+    left = min(max(what.right() + 1 - size.width(), room.left()), room.right() + 1 - size.width())
+    choices = (
+        QPoint(beyond.right() + 1, top),
+        QPoint(beyond.left(), top),
+        QPoint(left, beyond.bottom() + 1),
+        QPoint(left, beyond.top()),
+    )
+    fits = (corner for corner in choices if room.contains(QRect(corner, size)))
+    return next(fits, QPoint(left, top))
 
 
 def _fragments(block: QTextBlock) -> list[tuple[int, int, QTextCharFormat]]:

@@ -16,6 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app import texts
+
 SIDES = 48  # pixels that padding and arrow take of the width, as the style sheet has them
 
 
@@ -52,7 +54,7 @@ class Picker(QComboBox):
             self.clear()
             for i, item in enumerate(self._items):
                 self.addItem(item.words)
-                self.setItemData(i, item.tip, Qt.ItemDataRole.ToolTipRole)
+                self.setItemData(i, texts.in_lines(item.tip), Qt.ItemDataRole.ToolTipRole)
             self.updateGeometry()
         self.show_current(current)
 
@@ -63,7 +65,7 @@ class Picker(QComboBox):
         self.setCurrentIndex(ids.index(id) if id in ids else -1)
         item = self._item
         said = f"{item.words}\n{item.tip}".strip() if item else ""
-        self.setToolTip(f"{said}\n{self._tip}".strip())
+        self.setToolTip(texts.in_lines(f"{said}\n{self._tip}".strip()))
 
     def make_narrow(self, narrow: bool, *, least: int = 0) -> None:
         """Use the short words, and let the box become as narrow as `least` pixels of words."""

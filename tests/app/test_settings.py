@@ -54,7 +54,7 @@ def test_a_change_is_told_and_saved_soon_after(tmp_path: Path, qtbot: QtBot) -> 
         ("top_p", 7),
         ("seed", 2**64),
         ("theme", "neon"),
-        ("reduced_motion", 1),
+        ("special", 1),
         ("window_layout", "not base64!"),
         ("prompt", "\ud83d"),  # half a character cannot be written
     ],

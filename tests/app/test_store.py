@@ -132,3 +132,12 @@ def test_another_run_can_be_opened_again(store: Store) -> None:
     store.take([(2, RunFailed("internal", "Broke.", "", 0))])
     store.open_run(1)
     assert store.selection == Selection(run=1, step=13)
+
+
+def test_the_controls_stand_as_they_did_for_a_run_that_is_opened_again(store: Store) -> None:
+    store.edit({"prompt": "another", "sampling": Sampling(0.0), "seed": 7})
+    assert store.scene.what_if
+    store.open_run(1)
+    assert (store.draft.prompt, store.draft.seed) == (PROMPT, 1)
+    assert not store.scene.what_if
+    assert not store.scene.draft_differs

@@ -85,27 +85,36 @@ def test_a_prompt_that_cannot_run_is_named_on_the_button(bar: Transport, store: 
 def test_generate_turns_into_stop_while_a_run_goes(
     bar: Transport, store: Store, qtbot: QtBot, recorded: Trace
 ) -> None:
-    assert (bar.generate.text(), bar.stop.isEnabled()) == ("Generate", False)
+    assert words(bar) == ("Generate", "Step")
     with qtbot.waitSignal(bar.generate_asked):
         qtbot.mouseClick(bar.generate, LEFT)
-    width = bar.generate.width()
+    widths = bar.generate.width(), bar.step.width()
     run(store, recorded, 8)
-    assert (bar.generate.text(), bar.stop.isEnabled()) == ("Stop", True)
-    assert bar.generate.width() == width
+    assert words(bar) == ("Stop", "Pause")
+    assert (bar.generate.width(), bar.step.width()) == widths
     with qtbot.waitSignal(bar.stop_asked):
         qtbot.mouseClick(bar.generate, LEFT)
-    with qtbot.waitSignal(bar.stop_asked):
-        qtbot.mouseClick(bar.stop, LEFT)
 
 
-def test_a_paused_run_goes_on_by_generate(
+def test_a_paused_run_goes_on_steps_or_stops(
     bar: Transport, store: Store, qtbot: QtBot, recorded: Trace
 ) -> None:
     run(store, recorded, 8)
     bar.set_paused(True)
-    assert (bar.generate.text(), bar.stop.isEnabled()) == ("Generate", True)
+    assert words(bar) == ("Go on", "Step", "Stop")
     with qtbot.waitSignal(bar.generate_asked):
         qtbot.mouseClick(bar.generate, LEFT)
+    with qtbot.waitSignal(bar.step_asked):
+        qtbot.mouseClick(bar.step, LEFT)
+    with qtbot.waitSignal(bar.stop_asked):
+        qtbot.mouseClick(bar.stop, LEFT)
+    bar.set_paused(False)
+    assert words(bar) == ("Stop", "Pause")
+
+
+def words(bar: Transport) -> tuple[str, ...]:
+    """What the buttons on show say."""
+    return tuple(b.text() for b in (bar.generate, bar.step, bar.stop) if b.isVisible())
 
 
 def test_step_can_be_asked_for_at_rest_and_during_a_run(
@@ -216,10 +225,10 @@ def test_keys_go_before_words_and_words_before_buttons(bar: Transport, qtbot: Qt
         return roomy, bar.pace.shown, back.isVisible(), bar.device.isVisible()
 
     assert state(1440) == (True, "full speed", True, True)
-    assert state(1110) == (False, "full speed", True, True)
-    assert state(1024) == (False, "full", True, True)
-    assert state(920) == (False, "full", False, True)
-    assert state(800) == (False, "full", False, False)
+    assert state(1060) == (False, "full speed", True, True)
+    assert state(980) == (False, "full", True, True)
+    assert state(860) == (False, "full", False, True)
+    assert state(740) == (False, "full", False, False)
     assert state(1440) == (True, "full speed", True, True)
 
 

@@ -2,8 +2,9 @@
 
 import gc
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
@@ -21,25 +22,6 @@ from engine.generate import Engine
 from engine.request import Sampling
 
 STORY = "Once upon a time"
-
-
-@pytest.fixture
-def window(qtbot: QtBot, engine: Engine) -> Iterator[MainWindow]:
-    themes = Themes()
-    themes.choose("dark")
-    themes.apply()
-    window = MainWindow(Settings(kept=False), themes, load=lambda *_: engine)
-    qtbot.addWidget(window)
-    window.resize(1440, 900)
-    window.desk.arrange()
-    window.set_pace("full")
-    with qtbot.waitExposed(window):
-        window.show()
-    with qtbot.waitSignal(window.door.loaded):
-        window.start()
-    yield window
-    window.close()
-    assert window.door.close()
 
 
 def run(qtbot: QtBot, window: MainWindow, prompt: str = STORY, *, max_tokens: int = 12) -> None:
@@ -247,11 +229,74 @@ def test_both_themes_and_text_sizes_paint_without_a_warning(
             assert not window.grab().isNull()
 
 
+def test_the_keys_of_the_steps_work_from_any_panel_that_has_no_use_for_them(
+    qtbot: QtBot, window: MainWindow
+) -> None:
+    run(qtbot, window, max_tokens=8)
+    canvas = panel(window, "kv_cache").canvas
+    canvas.setFocus()
+    for key, step in ((Qt.Key.Key_Left, 6), (Qt.Key.Key_Home, 0), (Qt.Key.Key_Right, 1)):
+        QTest.keyClick(canvas, key)
+        assert window.store.selection.step == step
+    QTest.keyClick(canvas, Qt.Key.Key_End)
+    assert window.store.selection.live
+
+
+def test_the_focus_is_seen_where_the_keyboard_took_it(qtbot: QtBot, window: MainWindow) -> None:
+    canvas = panel(window, "kv_cache").canvas
+    frame = window.themes.current.color("primary").name()
+
+    def framed() -> bool:
+        return canvas.grab().toImage().pixelColor(canvas.width() // 2, 0).name() == frame
+
+    canvas.setFocus(Qt.FocusReason.MouseFocusReason)
+    assert not framed()
+    canvas.clearFocus()
+    canvas.setFocus(Qt.FocusReason.TabFocusReason)
+    assert framed()
+    canvas.clearFocus()
+    assert not framed()
+
+
+def test_with_alt_they_work_from_inside_the_prompt(qtbot: QtBot, window: MainWindow) -> None:
+    run(qtbot, window, max_tokens=8)
+    editor = window.desk.prompt.editor
+    editor.setFocus()
+    QTest.keyClick(editor, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+    assert window.store.selection.step == 6
+    QTest.keyClick(editor, Qt.Key.Key_Left)  # without it they move the cursor
+    assert window.store.selection.step == 6
+
+
 def test_every_control_has_a_name_for_a_screen_reader(window: MainWindow) -> None:
     for canvas in (p.canvas for p in window.desk.panels.values() if isinstance(p, Panel)):
         assert canvas.accessibleName()
     for button in (window.transport.generate, window.transport.step, window.transport.stop):
         assert button.text() or button.accessibleName()
+
+
+def test_closing_while_a_model_is_read_hides_the_window_and_waits_for_the_thread(
+    qtbot: QtBot, engine: Engine
+) -> None:
+    begun, read = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> Engine:
+        begun.set()
+        read.wait()
+        return engine
+
+    window = MainWindow(Settings(kept=False), Themes(), load=slow)
+    qtbot.addWidget(window)
+    window.show()
+    window.start()
+    qtbot.waitUntil(begun.is_set)
+    window.door.close = partial(window.door.close, wait_ms=20)  # type: ignore[method-assign]
+    assert window.close()
+    assert window.isHidden()
+    assert not window.door.close()
+    read.set()
+    window.door.close = partial(window.door.close, wait_ms=5_000)  # type: ignore[method-assign]
+    assert window.door.close()
 
 
 def test_qt_calls_keep_their_reference_to_none(window: MainWindow) -> None:

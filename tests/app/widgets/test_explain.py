@@ -2,7 +2,8 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMainWindow, QPushButton, QTextBrowser
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QPushButton, QTextBrowser, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app import texts, theme
@@ -40,6 +41,27 @@ def test_escape_closes_it(window: QMainWindow, qtbot: QtBot) -> None:
     assert not page.isVisible()
 
 
+def test_escape_does_not_reach_what_the_window_does_on_escape(
+    window: QMainWindow, qtbot: QtBot
+) -> None:
+    """There it stops a run."""
+    stop = QAction(window)
+    stop.setShortcut(QKeySequence("Esc"))
+    stopped: list[bool] = []
+    stop.triggered.connect(stopped.append)
+    window.addAction(stop)
+    page = opened(window)
+    qtbot.keyClick(page.findChild(QTextBrowser), Qt.Key.Key_Escape)
+    assert not page.isVisible()
+    assert stopped == []
+
+
+def test_its_button_closes_it(window: QMainWindow, qtbot: QtBot) -> None:
+    page = opened(window)
+    qtbot.mouseClick(page.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    assert not page.isVisible()
+
+
 def test_going_elsewhere_closes_it(window: QMainWindow) -> None:
     page = opened(window)
     page.findChild(QTextBrowser).clearFocus()  # type: ignore[union-attr]
@@ -57,6 +79,14 @@ def test_it_is_as_high_as_its_page(window: QMainWindow) -> None:
     short = opened(window)
     assert short.height() < 200
     assert not short.findChild(QTextBrowser).verticalScrollBar().isVisible()  # type: ignore[union-attr]
+
+
+def test_a_long_page_after_a_short_one_needs_no_bar_where_there_is_room(
+    window: QMainWindow,
+) -> None:
+    page = opened(window)
+    page.show_page("KV cache", texts.page("kv_cache"), beside=window.centralWidget())
+    assert not page.findChild(QTextBrowser).verticalScrollBar().isVisible()  # type: ignore[union-attr]
 
 
 def test_every_letter_is_in_a_font_that_travels_with_the_app(window: QMainWindow) -> None:
