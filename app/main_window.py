@@ -274,6 +274,7 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop, quit, wait, then accept; no dialog."""
         self._keep()
+        self.store.tidy()
         self.hide()
         self.door.close()  # a model that is being read may take longer: then `start` waits on
         event.accept()

@@ -158,11 +158,8 @@ class Store(QObject):
 
     def open_run(self, id: int) -> None:
         """Show another run of the session, at its last step, and what it was made of."""
-        run = self.session.runs[id]
-        if run.resting is not None:
-            from engine import tracefile  # not needed for the first paint
-
-            self.session.runs[id] = tracefile.wake(run)
+        if not self._wake(id):
+            return
         self.session.open_id = id
         self._adopt()
         self._take_selection(replace(self._selection, run=id, live=True, token=None))
@@ -174,6 +171,12 @@ class Store(QObject):
         self._adopt()
         self._selection = Selection(run=session.open_id).clamped(self._trace)
         self._renew()
+
+    def tidy(self) -> None:
+        """Remove the files in which runs rest: the session ends with the window."""
+        for run in self.session:
+            if run.resting is not None:
+                run.resting.unlink(missing_ok=True)
 
     @property
     def _trace(self) -> Trace | None:
@@ -217,16 +220,33 @@ class Store(QObject):
             self._renew()
 
     def _keep_within_budget(self) -> None:
-        cache = self._cache
-
-        def rest(run: Run) -> None:
-            if cache is not None:
-                from engine import tracefile  # not needed for the first paint
-
-                tracefile.rest(run, cache)
-
-        for kind in self.session.keep_within(self._budget, rest=rest):
+        for kind in self.session.keep_within(self._budget, rest=self._rest):
             self.dropped.emit(kind)
+
+    def _rest(self, run: Run) -> None:
+        """Put a run's arrays into a file until it is opened again; say so if that fails."""
+        if self._cache is None:
+            return
+        from engine import tracefile  # not needed for the first paint
+
+        try:
+            tracefile.rest(run, self._cache)
+        except EngineError as error:
+            self.refused.emit(str(error))
+
+    def _wake(self, id: int) -> bool:
+        """Bring a run's arrays back from where they rest; False if they are gone, which is said."""
+        from engine import tracefile  # not needed for the first paint
+
+        run = self.session.runs[id]
+        try:
+            self.session.runs[id] = tracefile.wake(run)
+        except EngineError as error:
+            self.refused.emit(str(error))
+            return False
+        if run.resting is not None:
+            run.resting.unlink(missing_ok=True)
+        return True
 
     def _renew(self) -> None:
         self._scene = None

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app import texts
-from app.panels.base import PADDING
+from app.panels.base import PADDING, Docked
 from app.selection import Scene
 from app.store import Store
 from app.theme import Theme
 
 
-class WidgetPanel(QObject):
+class WidgetPanel(Docked):
     """To the window a panel like any other; it shows itself."""
 
-    id: ClassVar[str]  # its title is panel.<id>.title, its page texts/en/panels/<id>.md
-    retitled = Signal()  # the line or the figure in the title row is another
-
     def __init__(self, store: Store, theme: Theme, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.store = store
-        self.theme = theme
+        super().__init__(store, theme, parent)
         self.canvas = Body()
         self.canvas.setObjectName(f"canvas.{self.id}")
-
-    @property
-    def title(self) -> str:
-        return texts.text(f"panel.{self.id}.title")
 
     def show(self, scene: Scene) -> None:
         """Take a scene."""
@@ -39,18 +27,6 @@ class WidgetPanel(QObject):
     def restyle(self, theme: Theme) -> None:
         """Take another theme."""
         raise NotImplementedError
-
-    def subtitle(self) -> str:
-        """The one line beside the title."""
-        return ""
-
-    def figure(self) -> str:
-        """The one figure at the right of the title row."""
-        return ""
-
-    def actions(self) -> list[QAction]:
-        """The entries of its own in its menu."""
-        return []
 
 
 def column(canvas: QWidget) -> QVBoxLayout:

@@ -29,28 +29,16 @@ BY_KEY = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 PADDING = (14.0, 0.0, 14.0, 4.0)  # left, top, right, bottom of a panel's body
 
 
-class Panel(QObject):
-    """One view of the scene.
-
-    A subclass names itself, says what it needs recorded, and paints. It keeps nothing of a run:
-    what it shows is a function of the scene, its size and its own options (`saved`).
-    """
+class Docked(QObject):
+    """What a dock shows: a name, the words of its title row, its menu, and a widget."""
 
     id: ClassVar[str]  # its texts are panel.<id>.*, its page texts/en/panels/<id>.md
-    order: ClassVar[int] = 100
-    needs: ClassVar[tuple[Kind, ...]] = ()
-    saved: ClassVar[tuple[str, ...]] = ()  # attributes kept between starts, plain JSON values
-
     retitled = Signal()  # the line or the figure in the title row is another
 
     def __init__(self, store: Store, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.store = store
         self.theme = theme
-        self.scene: Scene = EMPTY
-        self._shown: object = None
-        self.canvas = Canvas(self)
-        store.hovered.connect(self.hovered)
 
     @property
     def title(self) -> str:
@@ -65,8 +53,27 @@ class Panel(QObject):
         return ""
 
     def actions(self) -> list[QAction]:
-        """The panel's own entries in its menu, before export and "What is this?"."""
+        """Its own entries in its menu, before export and "What is this?"."""
         return []
+
+
+class Panel(Docked):
+    """One view of the scene.
+
+    A subclass names itself, says what it needs recorded, and paints. It keeps nothing of a run:
+    what it shows is a function of the scene, its size and its own options (`saved`).
+    """
+
+    order: ClassVar[int] = 100
+    needs: ClassVar[tuple[Kind, ...]] = ()
+    saved: ClassVar[tuple[str, ...]] = ()  # attributes kept between starts, plain JSON values
+
+    def __init__(self, store: Store, theme: Theme, parent: QObject | None = None) -> None:
+        super().__init__(store, theme, parent)
+        self.scene: Scene = EMPTY
+        self._shown: object = None
+        self.canvas = Canvas(self)
+        store.hovered.connect(self.hovered)
 
     def show(self, scene: Scene) -> None:
         """Take a scene; repaint only if this panel would look different."""

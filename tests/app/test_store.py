@@ -1,5 +1,7 @@
 """The store: one scene, selections that stay possible, drafts that become requests."""
 
+from pathlib import Path
+
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -7,7 +9,7 @@ from app.selection import Selection
 from app.store import Ask, Store
 from engine.events import RunFailed
 from engine.request import Sampling
-from engine.trace import Trace
+from engine.trace import Trace, same
 
 PROMPT = "Michael Jordan played the sport of"
 
@@ -141,3 +143,64 @@ def test_the_controls_stand_as_they_did_for_a_run_that_is_opened_again(store: St
     assert (store.draft.prompt, store.draft.seed) == (PROMPT, 1)
     assert not store.scene.what_if
     assert not store.scene.draft_differs
+
+
+def far_run(store: Store, recorded: Trace) -> None:
+    """A second run; the first then lies away from the open one's line."""
+    store.run()
+    store.take([(2, event) for event in recorded.events])
+
+
+def test_a_run_away_from_the_open_one_rests_in_a_file_and_comes_back(
+    qtbot: QtBot, recorded: Trace, tmp_path: Path
+) -> None:
+    store = Store(budget=recorded.nbytes * 3 // 2, cache=tmp_path)
+    store.edit({"prompt": PROMPT})
+    store.run()
+    store.take([(1, event) for event in recorded.events])
+    far_run(store, recorded)
+    assert store.session.runs[1].resting is not None
+    assert not store.session.runs[1].trace.has("attention")
+    assert store.session.runs[2].trace.has("logits")
+    store.open_run(1)
+    assert same(store.session.runs[1].trace, recorded)
+    assert list(tmp_path.iterdir()) == []  # what is awake needs no file
+
+
+def test_a_rested_run_whose_file_is_gone_is_said_and_the_open_one_stays(
+    qtbot: QtBot, recorded: Trace, tmp_path: Path
+) -> None:
+    store = Store(budget=recorded.nbytes * 3 // 2, cache=tmp_path)
+    store.edit({"prompt": PROMPT})
+    store.run()
+    store.take([(1, event) for event in recorded.events])
+    far_run(store, recorded)
+    next(tmp_path.iterdir()).unlink()
+    with qtbot.waitSignal(store.refused) as said:
+        store.open_run(1)
+    assert "no trace file" in said.args[0]
+    assert store.session.open_id == 2
+
+
+def test_the_files_of_rested_runs_go_with_the_session(
+    qtbot: QtBot, recorded: Trace, tmp_path: Path
+) -> None:
+    store = Store(budget=recorded.nbytes * 3 // 2, cache=tmp_path)
+    store.edit({"prompt": PROMPT})
+    store.run()
+    store.take([(1, event) for event in recorded.events])
+    far_run(store, recorded)
+    assert len(list(tmp_path.iterdir())) == 1
+    store.tidy()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_budget_for_the_open_run_its_logits_go_and_that_is_said(
+    qtbot: QtBot, recorded: Trace
+) -> None:
+    store = Store(budget=2_000_000)  # the rows take 1.9 MB, the logits 2.8
+    store.edit({"prompt": PROMPT})
+    store.run()
+    with qtbot.waitSignal(store.dropped) as said:
+        store.take([(1, event) for event in recorded.events])
+    assert said.args[0] == "logits"
