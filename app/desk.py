@@ -43,18 +43,26 @@ class Desk(QObject):
         super().__init__(window)
         self._window = window
         self._settings = settings
+        self._store = store
         self._theme = theme
         self._turn = 0
         self._stage: object = None  # which run was shown last, and whether it had a pass yet
         self._as_arranged = False  # nobody has moved anything since
         self.prompt = PromptControls(store, theme, self)
         self.sampling = SamplingControls(store, theme, self)
-        self.panels: dict[str, _Panel] = {"prompt": self.prompt, "sampling": self.sampling}
-        for kind in kinds():
-            self.panels[kind.id] = kind(store, theme, self)
-        self.docks = {id: self._dock(panel, theme) for id, panel in self.panels.items()}
-        self._restore_options()
+        self.panels: dict[str, _Panel] = {}
+        self.docks = {id: self._dock(id) for id in ("prompt", "sampling", *panel_ids())}
+        self._take(self.prompt)
+        self._take(self.sampling)
         window.installEventFilter(self)
+
+    def fill(self) -> None:
+        """Put the painted panels into their docks: after the first paint, a tenth of a second."""
+        if len(self.panels) == len(self.docks):
+            return
+        for kind in kinds():
+            self._take(kind(self._store, self._theme, self))
+        self._restore_options()
 
     def show(self, scene: Scene) -> None:
         """Give every panel the scene; hidden ones keep it for when they are seen."""
@@ -162,7 +170,8 @@ class Desk(QObject):
         state = b"" if self._as_arranged else self._window.saveState(LAYOUT_VERSION).data()
         self._settings.set("window_layout", base64.b64encode(state).decode())
         options = {id: p.options() for id, p in self.panels.items() if isinstance(p, Panel)}
-        self._settings.set("panel_options", json.dumps({i: o for i, o in options.items() if o}))
+        if options:
+            self._settings.set("panel_options", json.dumps({i: o for i, o in options.items() if o}))
 
     def restore(self) -> bool:
         """The arrangement that was kept; False if there is none that fits."""
@@ -174,15 +183,21 @@ class Desk(QObject):
         for dock in self.docks.values():
             yield dock.toggleViewAction()
 
-    def _dock(self, panel: _Panel, theme: Theme) -> Dock:
-        dock = Dock(panel.id, panel.title, panel.canvas, theme)
+    def _dock(self, id: str) -> Dock:
+        dock = Dock(id, texts.text(f"panel.{id}.title"), self._theme)
         dock.setParent(self._window)
         dock.topLevelChanged.connect(self._move)
         dock.toggleViewAction().triggered.connect(self._move)
+        return dock
+
+    def _take(self, panel: _Panel) -> None:
+        """Put a panel into its dock."""
+        dock = self.docks[panel.id]
+        self.panels[panel.id] = panel
+        dock.ground.hold(panel.canvas)
         panel.retitled.connect(partial(self._retitle, panel.id))
         self._fill_menu(panel, dock)
-        dock.row.say(panel.subtitle(), panel.figure())
-        return dock
+        self._retitle(panel.id)
 
     def _fill_menu(self, panel: _Panel, dock: Dock) -> None:
         menu = dock.row.menu
@@ -224,10 +239,16 @@ def _stage(scene: Scene) -> object:
     return scene.selection.run, scene.moment is None
 
 
+def panel_ids() -> list[str]:
+    """The panel of every file in app/panels, by its name: known before the file is read."""
+    names = [module.name for module in pkgutil.iter_modules(panels.__path__)]
+    return [name for name in names if name != "base"]
+
+
 def kinds() -> list[type[Panel]]:
     """Every Panel class in app/panels, in their order."""
     found = []
-    for module in pkgutil.iter_modules(panels.__path__):
-        names = vars(importlib.import_module(f"app.panels.{module.name}")).values()
+    for id in panel_ids():
+        names = vars(importlib.import_module(f"app.panels.{id}")).values()
         found += [n for n in names if isinstance(n, type) and issubclass(n, Panel)]
     return sorted({kind for kind in found if hasattr(kind, "id")}, key=lambda kind: kind.order)

@@ -97,12 +97,17 @@ class TitleRow(QWidget):
 class Ground(QWidget):
     """The lower part of the frame, holding a panel's content."""
 
-    def __init__(self, content: QWidget, theme: Theme) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._theme = theme
         layout = QVBoxLayout(self)
         layout.setContentsMargins(1, 0, 1, round(RADIUS))
+
+    def hold(self, content: QWidget) -> None:
+        """Take the panel's content."""
+        layout = self.layout()
+        assert layout is not None
         layout.addWidget(content)
 
     def restyle(self, theme: Theme) -> None:
@@ -119,12 +124,12 @@ class Ground(QWidget):
 class Dock(QDockWidget):
     """A dock that looks like one rounded panel."""
 
-    def __init__(self, id: str, title: str, content: QWidget, theme: Theme) -> None:
+    def __init__(self, id: str, title: str, theme: Theme) -> None:
         super().__init__(title)
         self.id = id
         self.setObjectName(f"dock.{id}")
         self.row = TitleRow(title, theme)
-        self.ground = Ground(content, theme)
+        self.ground = Ground(theme)
         self.setTitleBarWidget(self.row)
         self.setWidget(self.ground)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
+from functools import partial
 
-from PySide6.QtCore import QByteArray, QSize, QStandardPaths, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QIcon, QKeyEvent, QPainter, QPaintEvent, QScreen
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
@@ -16,7 +16,7 @@ from app.frames import Frames, idle_ns
 from app.kept import draft_from, keep
 from app.loader import Loader
 from app.menus import Menus
-from app.settings import Settings
+from app.settings import Settings, cache_folder
 from app.status import StatusLine, status
 from app.store import Ask, Store
 from app.theme import Theme, Themes
@@ -45,12 +45,13 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.themes = themes
         budget = int(settings["trace_budget_mib"]) * 2**20
-        self.store = Store(budget=budget, cache=_cache_folder(), parent=self)
+        self.store = Store(budget=budget, cache=cache_folder(), parent=self)
         self.door = Door(load=load, parent=self)
         self.frames = Frames(self)
         self._progress = QTimer(self, interval=PROGRESS_MS)
         self._paused_start = False
         self._seen = False
+        self._closed = False
         self._build(themes.current)
         self._connect()
         self._take_settings()
@@ -182,12 +183,17 @@ class MainWindow(QMainWindow):
     # What comes back.
 
     def start(self, wanted: Wanted | None = None) -> None:
-        """Load tokenizer and engine: after the first paint, so that the window is there first."""
+        """Fill the docks, load tokenizer and engine: after the first paint, in this order."""
+        self.desk.fill()
+        self.desk.show(self.store.scene)
+        QTimer.singleShot(0, self, partial(self._start_engine, wanted))  # the panels paint first
+
+    def _start_engine(self, wanted: Wanted | None) -> None:
         from engine import tokenizer  # its ranks take longer to read than the window to paint
 
-        self.desk.show(self.store.scene)  # the prompt first: it is split as soon as it can be
-        self.desk.prompt.set_tokenizer(tokenizer.load())
-        self.loader.start(wanted)
+        if not self._closed:
+            self.desk.prompt.set_tokenizer(tokenizer.load())
+            self.loader.start(wanted)
 
     @Slot(object)
     def _run(self, ask: Ask) -> None:
@@ -273,6 +279,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop, quit, wait, then accept; no dialog."""
+        self._closed = True
         self._keep()
         self.store.tidy()
         self.hide()
@@ -290,8 +297,3 @@ class MainWindow(QMainWindow):
 def _first_size(screen: QScreen) -> QSize:
     room = screen.availableSize()
     return QSize(min(FIRST.width(), room.width()), min(FIRST.height(), room.height()))
-
-
-def _cache_folder() -> Path:
-    base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
-    return Path(base) / "decodescope"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app import texts
-from app.desk import kinds
+from app.desk import kinds, panel_ids
 from app.settings import specs
 from engine import errors, resources, tokenizer
 from engine.models import known
@@ -39,6 +39,7 @@ def test_every_kind_of_error_has_its_sentence() -> None:
 
 def test_every_panel_has_a_page_and_a_title() -> None:
     ids = [kind.id for kind in kinds()]
+    assert sorted(ids) == sorted(panel_ids())  # a file is named after its panel
     assert set(ids) == {"text", "tokens", "attention", "next_token", "kv_cache", "timeline"}
     for id in ids:
         assert texts.page(id).startswith("#")
