@@ -145,53 +145,42 @@ def test_the_controls_stand_as_they_did_for_a_run_that_is_opened_again(store: St
     assert not store.scene.draft_differs
 
 
-def far_run(store: Store, recorded: Trace) -> None:
-    """A second run; the first then lies away from the open one's line."""
-    store.run()
-    store.take([(2, event) for event in recorded.events])
+@pytest.fixture
+def crowded(qtbot: QtBot, recorded: Trace, tmp_path: Path) -> Store:
+    """Two runs where the budget holds one and a half: the first lies away from the open line."""
+    store = Store(budget=recorded.nbytes * 3 // 2, cache=tmp_path)
+    store.edit({"prompt": PROMPT})
+    for run in (1, 2):
+        store.run()
+        store.take([(run, event) for event in recorded.events])
+    return store
 
 
 def test_a_run_away_from_the_open_one_rests_in_a_file_and_comes_back(
-    qtbot: QtBot, recorded: Trace, tmp_path: Path
+    crowded: Store, recorded: Trace, tmp_path: Path
 ) -> None:
-    store = Store(budget=recorded.nbytes * 3 // 2, cache=tmp_path)
-    store.edit({"prompt": PROMPT})
-    store.run()
-    store.take([(1, event) for event in recorded.events])
-    far_run(store, recorded)
-    assert store.session.runs[1].resting is not None
-    assert not store.session.runs[1].trace.has("attention")
-    assert store.session.runs[2].trace.has("logits")
-    store.open_run(1)
-    assert same(store.session.runs[1].trace, recorded)
+    runs = crowded.session.runs
+    assert runs[1].resting is not None
+    assert not runs[1].trace.has("attention")
+    assert runs[2].trace.has("logits")
+    crowded.open_run(1)
+    assert same(crowded.session.runs[1].trace, recorded)
     assert list(tmp_path.iterdir()) == []  # what is awake needs no file
 
 
 def test_a_rested_run_whose_file_is_gone_is_said_and_the_open_one_stays(
-    qtbot: QtBot, recorded: Trace, tmp_path: Path
+    qtbot: QtBot, crowded: Store, tmp_path: Path
 ) -> None:
-    store = Store(budget=recorded.nbytes * 3 // 2, cache=tmp_path)
-    store.edit({"prompt": PROMPT})
-    store.run()
-    store.take([(1, event) for event in recorded.events])
-    far_run(store, recorded)
     next(tmp_path.iterdir()).unlink()
-    with qtbot.waitSignal(store.refused) as said:
-        store.open_run(1)
+    with qtbot.waitSignal(crowded.refused) as said:
+        crowded.open_run(1)
     assert "no trace file" in said.args[0]
-    assert store.session.open_id == 2
+    assert crowded.session.open_id == 2
 
 
-def test_the_files_of_rested_runs_go_with_the_session(
-    qtbot: QtBot, recorded: Trace, tmp_path: Path
-) -> None:
-    store = Store(budget=recorded.nbytes * 3 // 2, cache=tmp_path)
-    store.edit({"prompt": PROMPT})
-    store.run()
-    store.take([(1, event) for event in recorded.events])
-    far_run(store, recorded)
+def test_the_files_of_rested_runs_go_with_the_session(crowded: Store, tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
-    store.tidy()
+    crowded.tidy()
     assert list(tmp_path.iterdir()) == []
 
 
