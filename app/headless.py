@@ -27,21 +27,24 @@ FILES = ("window.png", "attention.png", "run.trace", "run.json")
 
 
 class Errand(QObject):
-    """Waits for the model, runs the draft, writes the four files."""
+    """Waits for the model, runs the draft, writes the four files: once.
+
+    If it does not leave, the window is its user's from then on: what runs later is no errand.
+    """
 
     DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
     done = Signal(int)  # the exit code
 
     def __init__(
-        self, window: MainWindow, *, out: Path | None, as_json: bool, hidden: bool, leave: bool
+        self, window: MainWindow, *, out: Path | None, as_json: bool, hidden: bool, leaves: bool
     ) -> None:
         super().__init__(window)
         self._window = window
         self._out = out
         self._as_json = as_json
         self._hidden = hidden
-        self._leave = leave
+        self.leaves = leaves
         self._stream = load().stream()
         self._n_said = 0
         self._interrupted = False
@@ -63,7 +66,20 @@ class Errand(QObject):
     @Slot(str)
     def _refuse(self, sentence: str) -> None:
         print(sentence, file=sys.stderr)
-        self.done.emit(self.REFUSED)
+        self._end(self.REFUSED)
+
+    def _end(self, code: int) -> None:
+        """Leave, or never act again."""
+        window = self._window
+        window.door.loaded.disconnect(self._begin)
+        window.store.refused.disconnect(self._refuse)
+        window.store.changed.disconnect(self._say)
+        window.settled.disconnect(self._finish)
+        if self.leaves:
+            self.done.emit(code)
+        else:
+            self._awake.stop()
+            signal.signal(signal.SIGINT, self._before)
 
     @Slot()
     def _say(self) -> None:
@@ -90,15 +106,14 @@ class Errand(QObject):
             self._write(trace)
         except (EngineError, OSError) as error:
             print(error, file=sys.stderr)
-            self.done.emit(self.FAILED)
+            self._end(self.FAILED)
             return
         if self._as_json:
             print(json.dumps(report(trace)))
         if isinstance(event, RunFailed):
             print(event.message, file=sys.stderr)
         code = self.FAILED if isinstance(event, RunFailed) else self.DONE
-        if self._leave:
-            self.done.emit(self.INTERRUPTED if self._interrupted else code)
+        self._end(self.INTERRUPTED if self._interrupted else code)
 
     def _write(self, trace: Trace) -> None:
         """The four files, and where they are."""
@@ -125,10 +140,10 @@ class Errand(QObject):
 
     def _listen_for_interrupt(self) -> None:
         """Ctrl-C stops the run; Python hears it only when the event loop lets it, so wake it."""
-        signal.signal(signal.SIGINT, self._interrupt)
-        timer = QTimer(self)
-        timer.timeout.connect(_nothing)
-        timer.start(100)
+        self._before = signal.signal(signal.SIGINT, self._interrupt)
+        self._awake = QTimer(self)
+        self._awake.timeout.connect(_nothing)
+        self._awake.start(100)
 
     def _interrupt(self, *_: object) -> None:
         if self._interrupted or not self._window.store.running:

@@ -52,7 +52,8 @@ def start(options: argparse.Namespace, wish: Request) -> int:
         window.show()
     if errand is not None:
         errand.done.connect(lambda code: _leave(window, code))
-        reporter.said.connect(lambda *_: _leave(window, errand.FAILED))
+        if errand.leaves:
+            reporter.said.connect(lambda *_: _leave(window, errand.FAILED))
     code = application.exec()
     while not window.door.close():
         pass  # reading a model cannot be broken off, and a thread must not outlive the application
@@ -119,8 +120,8 @@ def _errand(window: MainWindow, options: argparse.Namespace) -> Errand | None:
     from app.headless import Errand  # not needed for the first paint
 
     out = Path(options.out) if options.out else None
-    leave = options.headless or options.quit
-    return Errand(window, out=out, as_json=options.json, hidden=options.headless, leave=leave)
+    leaves = options.headless or options.quit
+    return Errand(window, out=out, as_json=options.json, hidden=options.headless, leaves=leaves)
 
 
 def _place(window: MainWindow, options: argparse.Namespace) -> None:

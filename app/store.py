@@ -150,6 +150,7 @@ class Store(QObject):
         endings = [self._append(run, event) for run, event in told if run in self.session.runs]
         if not endings:
             return
+        self._keep_within_budget()
         self._selection = self._selection.clamped(self._trace)
         self._renew()
         for ending in endings:
@@ -167,13 +168,14 @@ class Store(QObject):
 
     def open_session(self, session: Session) -> None:
         """Show a saved session instead of this one."""
+        self.tidy()
         self.session = session
         self._adopt()
         self._selection = Selection(run=session.open_id).clamped(self._trace)
         self._renew()
 
     def tidy(self) -> None:
-        """Remove the files in which runs rest: the session ends with the window."""
+        """Remove the files in which runs rest: nobody will open these runs again."""
         for run in self.session:
             if run.resting is not None:
                 run.resting.unlink(missing_ok=True)
@@ -210,7 +212,6 @@ class Store(QObject):
         if not isinstance(event, RunFinished | RunFailed):
             return None
         self._running = None
-        self._keep_within_budget()
         return event
 
     def _take_selection(self, selection: Selection) -> None:

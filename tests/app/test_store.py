@@ -9,6 +9,7 @@ from app.selection import Selection
 from app.store import Ask, Store
 from engine.events import RunFailed
 from engine.request import Sampling
+from engine.session import Session
 from engine.trace import Trace, same
 
 PROMPT = "Michael Jordan played the sport of"
@@ -193,3 +194,22 @@ def test_without_a_budget_for_the_open_run_its_logits_go_and_that_is_said(
     with qtbot.waitSignal(store.dropped) as said:
         store.take([(1, event) for event in recorded.events])
     assert said.args[0] == "logits"
+
+
+def test_a_run_lets_its_logits_go_while_it_still_goes_on(qtbot: QtBot, recorded: Trace) -> None:
+    store = Store(budget=1_000_000)
+    store.edit({"prompt": PROMPT})
+    store.run()
+    with qtbot.waitSignal(store.dropped):
+        store.take([(1, event) for event in recorded.events[:12]])
+    assert store.running
+    store.take([(1, event) for event in recorded.events[12:14]])
+    assert not store.session.runs[1].trace.has("logits")
+    assert store.session.runs[1].trace.samples[-1].top_raw.shape == (256,)
+
+
+def test_another_session_takes_the_files_of_rested_runs_away(
+    crowded: Store, tmp_path: Path
+) -> None:
+    crowded.open_session(Session())
+    assert list(tmp_path.iterdir()) == []
