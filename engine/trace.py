@@ -240,12 +240,6 @@ class Moment:
         """The draw that made the token at this index; None for the prompt's tokens."""
         return self.sample_at(token - self.n_prompt)
 
-    def forward_of(self, token: int) -> Forward | None:
-        """The pass that read the token at this index; None if it was not read yet."""
-        if token >= self.n_read:
-            return None
-        return self.trace.forwards[max(0, token - self.n_prompt + 1)]
-
     def head_map(self, layer: int, head: int) -> Floats | None:
         """One head's map, (n_read, n_read); None if Q and K were not recorded."""
         q, k = self.trace.rows("q"), self.trace.rows("k")

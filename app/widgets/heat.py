@@ -27,18 +27,6 @@ def level(value: float, scale: Scale, vmax: float = 1.0) -> float:
     return float(_levels(np.array([value]), scale, vmax)[0])
 
 
-def heat_image(values: Values, lut: Colors, scale: Scale = "sqrt", *, vmax: float = 1.0) -> QImage:
-    """One RGB32 pixel a value.
-
-    Args:
-        values: (rows, columns), finite, 0 to vmax; beyond the ends they are drawn as the ends.
-        lut: (256,) ARGB32 colours from 0 to vmax.
-        scale: how a value becomes a place among the colours.
-        vmax: what the last colour stands for.
-    """
-    return colors_image(heat_colors(values, lut, scale, vmax=vmax), QImage.Format.Format_RGB32)
-
-
 def causal_image(
     values: Values,
     lut: Colors,

@@ -19,13 +19,12 @@ def test_every_moment_shows_the_tokens_up_to_its_draw_and_none_later(recorded: T
         assert moment.sample_at(step + 1) is None
 
 
-def test_a_token_finds_its_draw_and_the_pass_that_read_it(recorded: Trace) -> None:
+def test_a_token_finds_its_draw(recorded: Trace) -> None:
     moment = recorded.at(4)
     assert moment.sample_of(5) is None  # the prompt's last
     assert moment.sample_of(6) is recorded.samples[0]
-    assert moment.forward_of(5) is recorded.forwards[0]
-    assert moment.forward_of(6) is recorded.forwards[1]
-    assert moment.forward_of(10) is None  # drawn at this step, not read yet
+    assert moment.sample_of(10) is recorded.samples[4]
+    assert moment.sample_of(11) is None  # not drawn at this step
 
 
 @pytest.mark.parametrize("late", [True, False])

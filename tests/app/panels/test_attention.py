@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage, QPainter
@@ -15,6 +14,7 @@ from app.store import Store
 from app.theme import Theme
 from engine.session import Run, Session
 from engine.trace import Trace
+from tests.pictures import colors
 
 SIZES = [(280, 120), (300, 400), (300, 700), (476, 310), (732, 476), (1200, 300), (1200, 800)]
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
@@ -53,10 +53,6 @@ def painted(panel: Attention, look: Theme | None = None) -> QImage:
     panel.draw(painter, panel.area)
     painter.end()
     return image
-
-
-def colors(image: QImage) -> set[int]:
-    return set(np.unique(np.frombuffer(image.constBits(), np.uint32)).tolist())
 
 
 def cell(panel: Attention, row: int, column: int) -> QPointF:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from app import theme
@@ -19,6 +17,7 @@ from app.widgets.cache_lanes import Lanes, lay_out
 from engine.events import Memory
 from engine.session import Run, Session
 from engine.trace import Trace
+from tests.pictures import colors, painted
 
 
 @pytest.fixture
@@ -41,20 +40,6 @@ def panel(qtbot: QtBot, store: Store) -> KvCache:
 
 def scene(trace: Trace, step: int, *, token: int | None = None) -> Scene:
     return Scene(trace.at(step), Selection(1, step, token), Draft(), Session())
-
-
-def painted(panel: KvCache, width: int, height: int) -> QImage:
-    image = QImage(width, height, QImage.Format.Format_RGB32)
-    image.fill(panel.theme.color("panel"))
-    painter = QPainter(image)
-    panel.draw(painter, QRectF(14, 0, width - 28, height - 12))
-    painter.end()
-    return image
-
-
-def colors(image: QImage) -> set[int]:
-    pixels = np.frombuffer(image.constBits(), np.uint32)  # (height x width,)
-    return set(np.unique(pixels).tolist())
 
 
 def first_pass(trace: Trace, memory: Memory, *, reused: int = 0) -> Trace:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from app import theme
@@ -19,6 +17,7 @@ from engine.events import Forward
 from engine.request import Sampling
 from engine.session import Run, Session
 from engine.trace import Trace
+from tests.pictures import colors, painted
 
 # The recorded run: "Michael Jordan played the sport of" (6 tokens), then " basketball", ".", "\n",
 # "The", " quick" (rank 15 of 17 kept), " brown" and on; drawn with T 0.8, top-k 40, top-p 0.95.
@@ -44,20 +43,6 @@ def scene(
 ) -> Scene:
     draft = Draft(sampling=sampling or Sampling())
     return Scene(trace.at(step), Selection(1, step, token), draft, Session(), running)
-
-
-def painted(panel: NextToken, width: int, height: int) -> QImage:
-    image = QImage(width, height, QImage.Format.Format_RGB32)
-    image.fill(panel.theme.color("panel"))
-    painter = QPainter(image)
-    panel.draw(painter, QRectF(14, 0, width - 28, height - 12))
-    painter.end()
-    return image
-
-
-def colors(image: QImage) -> set[int]:
-    pixels = np.frombuffer(image.constBits(), np.uint32)  # (height x width,)
-    return set(np.unique(pixels).tolist())
 
 
 def without_logits(trace: Trace) -> Trace:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app import theme
@@ -18,6 +17,7 @@ from engine.events import RunFailed, Sampled
 from engine.session import Run, Session
 from engine.trace import Trace
 from tests.corpora.short_run import START, events
+from tests.pictures import painted, shows
 
 EM = 8.4  # JetBrains Mono is 0.6 wide; 14 pixels in running text
 LEFT, FIRST_LINE, PITCH = 14, 13, 25  # where the text begins; a line's middle; to the next
@@ -42,21 +42,6 @@ def scene(
 ) -> Scene:
     step = trace.n_steps - 1 if step is None else step
     return Scene(trace.at(step), Selection(1, step, token, live=live), Draft(), Session(), running)
-
-
-def painted(panel: Text, width: int = 734, height: int = 92) -> QImage:
-    image = QImage(width, height, QImage.Format.Format_RGB32)
-    image.fill(panel.theme.color("panel"))
-    painter = QPainter(image)
-    panel.draw(painter, QRectF(14, 0, width - 28, height - 12))
-    painter.end()
-    return image
-
-
-def shows(image: QImage, panel: Text, role: str) -> bool:
-    """Whether a colour is in the picture, pure."""
-    pixels = np.frombuffer(image.constBits(), np.uint32)  # (height x width,)
-    return bool((pixels == panel.theme.color(role).rgb()).any())
 
 
 def at(character: float, line: int = 0) -> QPointF:

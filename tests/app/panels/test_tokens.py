@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtCore import QPoint, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
 from app import theme
@@ -18,6 +16,7 @@ from engine import tokenizer
 from engine.session import Run, Session
 from engine.trace import Trace
 from tests.corpora.short_run import STARTED, events
+from tests.pictures import painted, shows
 
 PROMPT = "Michael Jordan played the sport of"
 FIRST = QPointF(40, 20)  # in the first chip
@@ -48,21 +47,6 @@ def scene(
 ) -> Scene:
     """A run, and a draft with the same prompt or another."""
     return Scene(trace.at(step), Selection(1, step, token), draft(prompt, **changes), Session())
-
-
-def painted(panel: Tokens, width: int = 290, height: int = 220) -> QImage:
-    image = QImage(width, height, QImage.Format.Format_RGB32)
-    image.fill(panel.theme.color("panel"))
-    painter = QPainter(image)
-    panel.draw(painter, QRectF(14, 0, width - 28, height - 12))
-    painter.end()
-    return image
-
-
-def shows(image: QImage, panel: Tokens, role: str) -> bool:
-    """Whether a colour is in the picture, pure."""
-    pixels = np.frombuffer(image.constBits(), np.uint32)  # (height x width,)
-    return bool((pixels == panel.theme.color(role).rgb()).any())
 
 
 def test_the_title_row_counts_tokens_bytes_and_characters(panel: Tokens) -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QImage
 
 from app.widgets import heat
 
@@ -37,7 +37,8 @@ def test_half_of_vmax_lies_where_half_lies() -> None:
 
 def test_an_image_has_one_pixel_a_value_row_by_row() -> None:
     values = np.array([[0.0, 0.25, 1.0], [1.0, 0.0, 0.04]], dtype=np.float32)
-    image = heat.heat_image(values, GREY)
+    colors = heat.heat_colors(values, GREY, "sqrt")
+    image = heat.colors_image(colors, QImage.Format.Format_RGB32)
     assert (image.width(), image.height()) == (3, 2)
     # The square roots 0, 0.5, 1 of 255; 0.2 of 255 is 51.
     assert [image.pixelColor(x, 0).red() for x in range(3)] == [0, 128, 255]
