@@ -108,14 +108,24 @@ class Tokenizer:
         if text == "":
             return ()
         check_prompt(text)
+        return tuple(Token(id, self._pieces[id]) for id in self.ids(text, special=special))
+
+    def ids(self, text: str, *, special: bool = False) -> list[int]:
+        """The ids alone, of a text of any length: for texts that are known to be text.
+
+        Raises:
+            EngineError: kind "tokenizer_failed".
+
+        >>> load().ids("inference")
+        [259, 4288]
+        """
         allowed = {END_OF_TEXT_NAME} if special else set()
         try:
-            ids = self._encoding.encode(text, allowed_special=allowed, disallowed_special=())
+            return self._encoding.encode(text, allowed_special=allowed, disallowed_special=())
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic in tiktoken is no Exception
             raise EngineError("tokenizer_failed", reason=type(error).__name__) from error
-        return tuple(Token(id, self._pieces[id]) for id in ids)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; U+FFFD stands for bytes that are no UTF-8.
