@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,13 +58,8 @@ class Batches:
         x = cut(self._streams.training[name], length, random)
         return x, np.where(x == n_rows, UNSCORED, x)
 
-    def _shares(self, stage: Stage) -> Mapping[str, float]:
-        """The shares of what there is: texts that a corpus lacks leave theirs to the others."""
-        found = {
-            name: share
-            for name, share in stage.shares.items()
-            if share and (name == COPYING or name in self._streams.training)
-        }
+    def _shares(self, stage: Stage) -> dict[str, float]:
+        found = stage.shares_of(self._streams.training)
         if not found:
             raise Refusal("The texts hold nothing that a stage of the settings could be cut from.")
         for name in set(found) - {COPYING}:

@@ -26,6 +26,7 @@ class Checkpoint:
 
     settings: Settings
     step: int  # steps taken
+    read_before: int  # tokens that the weights it began with had read; 0: they were random
     arithmetic: str  # "float32" or "bfloat16"
     n_threads: int
     digest: str  # of the streams it reads
@@ -43,6 +44,7 @@ def write(checkpoint: Checkpoint, folder: Path) -> None:
         "format": FORMAT,
         "settings": checkpoint.settings.plain(),
         "step": checkpoint.step,
+        "read_before": checkpoint.read_before,
         "arithmetic": checkpoint.arithmetic,
         "n_threads": checkpoint.n_threads,
         "digest": checkpoint.digest,
@@ -78,6 +80,7 @@ def read(folder: Path) -> Checkpoint:
         return Checkpoint(
             settings=settled(about["settings"], source=NAME),
             step=int(about["step"]),
+            read_before=int(about["read_before"]),
             arithmetic=str(about["arithmetic"]),
             n_threads=int(about["n_threads"]),
             digest=str(about["digest"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import NoneType
@@ -80,6 +80,11 @@ class Stage:
     until: float  # part of the run that is over when it ends
     context: int  # tokens a row
     shares: dict[str, float]  # of the rows of a batch; need not sum to 1
+
+    def shares_of(self, texts: Collection[str]) -> dict[str, float]:
+        """The shares of what there is: texts that a corpus lacks leave theirs to the others."""
+        found = {name: s for name, s in self.shares.items() if name in {*texts, COPYING}}
+        return {name: s for name, s in found.items() if s}
 
 
 @dataclass(frozen=True, slots=True)

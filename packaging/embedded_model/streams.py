@@ -19,6 +19,7 @@ from embedded_model.settings import Corpus
 from engine import tokenizer
 from engine.tokenizer import END_OF_TEXT, N_VOCAB
 
+NAME = "streams.npz"
 TIERS = ("A", "B", "C")
 
 
@@ -94,6 +95,8 @@ def load(path: Path) -> Streams:
     Raises:
         Refusal: the file is not there, or is not one of these.
     """
+    if not path.exists():
+        raise Refusal(f"There is no {path.name} with the token streams here: {path.parent}")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

@@ -30,7 +30,7 @@ from embedded_model.refusal import Refusal  # noqa: E402
 from embedded_model.training import Training  # noqa: E402
 from engine.meter import n_cores  # noqa: E402
 
-STREAMS, LOG = "streams.npz", "log.jsonl"
+LOG = "log.jsonl"
 SAVED_EVERY = 300.0  # seconds
 
 
@@ -91,11 +91,11 @@ def _resumed(options: argparse.Namespace) -> Training:
 
 def _streams(options: argparse.Namespace, chosen: settings.Settings) -> streams.Streams:
     """Those that lie with the run, else made of the texts and laid there."""
-    kept: Path = options.out / STREAMS
+    kept: Path = options.out / streams.NAME
     if kept.exists():
         return streams.load(kept)
     if options.corpus is None:
-        raise Refusal(f"There is no {STREAMS} in {options.out}: name the texts with --corpus.")
+        raise Refusal(f"There is no {streams.NAME} in {options.out}: name the texts with --corpus.")
     documents = corpus.read_corpus(options.corpus)
     print(f"{len(documents):,} documents; tokenizing takes about a minute ...", file=sys.stderr)
     made = streams.build(documents, chosen.corpus, n_rows=chosen.model.n_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -47,6 +48,7 @@ class Training:
         self.settings, self.arithmetic, self.n_threads = settings, arithmetic_name, n_threads
         self.step = 0
         self.log: tuple[dict[str, Any], ...] = ()
+        self._read_before = 0  # tokens that the weights had read when this run began
         self._losses: list[float] = []  # since the last line of the log
         self._streams, self._digest = streams, streams.digest
         self._batches = Batches(settings, streams)
@@ -72,6 +74,8 @@ class Training:
             Refusal: the other run's network or vocabulary is another one.
         """
         torch.set_num_threads(n_threads)
+        if origin is not None:  # the weights began as that run's did
+            settings = replace(settings, start=origin.settings.start)
         run = cls(settings, streams, arithmetic_name=arithmetic.fastest(), n_threads=n_threads)
         if origin is not None:
             if origin.settings.model != settings.model or origin.digest != run._digest:
@@ -80,6 +84,7 @@ class Training:
                     "streams.npz into the new folder, and its [model] into the settings."
                 )
             run._network.load_state_dict(dict(origin.weights))
+            run._read_before = origin.read_before + origin.step * origin.settings.run.batch_tokens
         return run
 
     @classmethod
@@ -98,6 +103,7 @@ class Training:
         run._network.load_state_dict(dict(saved.weights))
         run._optimizer.load(saved.optimizer)
         run.step, run.log, run._losses = saved.step, saved.log, list(saved.losses)
+        run._read_before = saved.read_before
         return run
 
     @property
@@ -138,6 +144,7 @@ class Training:
         return Checkpoint(
             settings=self.settings,
             step=self.step,
+            read_before=self._read_before,
             arithmetic=self.arithmetic,
             n_threads=self.n_threads,
             digest=self._digest,

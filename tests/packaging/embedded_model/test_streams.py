@@ -68,3 +68,8 @@ def test_the_same_texts_give_the_same_streams_and_files(tmp_path: Path) -> None:
     assert again.digest == made(documents(100, "A zebra"), n_rows=300).digest
     assert again.digest != made(documents(100, "A horse"), n_rows=300).digest
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz"]
+    (tmp_path / "a.npz").write_bytes(b"PK")
+    with pytest.raises(Refusal, match=r"a\.npz could not be read"):
+        load(tmp_path / "a.npz")
+    with pytest.raises(Refusal, match=r"There is no c\.npz"):
+        load(tmp_path / "c.npz")

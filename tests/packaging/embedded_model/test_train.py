@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from embedded_model import checkpoint, train
+from embedded_model import checkpoint, streams, train
 from embedded_model.settings import Settings
 from embedded_model.training import Training
 
@@ -65,7 +65,7 @@ def test_ctrl_c_saves_and_a_resumed_run_ends_with_the_same_bits(
     assert checkpoint.read(files / "stopped").step == 3, "the step it was in is kept"
     monkeypatch.setattr(Training, "advance", advance)
     assert command(files, "stopped", "--resume") == 0, "without the texts: its streams lie there"
-    for name in (checkpoint.NAME, train.LOG, train.STREAMS):
+    for name in (checkpoint.NAME, train.LOG, streams.NAME):
         whole, stopped = (files / run / name for run in ("whole", "stopped"))
         assert stopped.read_bytes() == whole.read_bytes(), name
     printed = capsys.readouterr()
@@ -90,7 +90,7 @@ def test_tokens_are_the_length_of_the_whole_run(files: Path) -> None:
 def test_a_run_begins_with_another_runs_weights(files: Path) -> None:
     assert command(files, "one", *corpus(files), "--tokens", "128") == 0
     (files / "two").mkdir()
-    (files / "two" / train.STREAMS).write_bytes((files / "one" / train.STREAMS).read_bytes())
+    (files / "two" / streams.NAME).write_bytes((files / "one" / streams.NAME).read_bytes())
     again = ("--from", str(files / "one"), "--minutes", "1e-9")
     assert command(files, "two", *again) == 0
     one, two = (checkpoint.read(files / name) for name in ("one", "two"))
@@ -125,6 +125,6 @@ def test_a_run_is_not_overwritten_nor_made_another(
     assert "holds a run" in capsys.readouterr().err
     assert command(files, "run", "--resume", "--tokens", "999") == 2
     assert "keeps its length" in capsys.readouterr().err
-    (files / "run" / train.STREAMS).write_bytes(b"PK")
+    (files / "run" / streams.NAME).write_bytes(b"PK")
     assert command(files, "run", "--resume") == 2
     assert "streams.npz could not be read" in capsys.readouterr().err

@@ -67,10 +67,24 @@ def test_a_run_can_begin_with_the_weights_of_another(small: Settings, streams: S
     other = steps(begun(small, streams), 3).checkpoint()
     run = Training.begun(small, streams, n_threads=1, origin=other)
     assert run.step == 0
+    assert run.checkpoint().read_before == 3 * 64
     for name, weight in run.checkpoint().weights.items():
         assert torch.equal(weight, other.weights[name])
     momenta = run.checkpoint().optimizer
     assert not any(t.any() for name, t in momenta.items() if name.startswith("momentum."))
+
+
+def test_weights_keep_their_history(small: Settings, streams: Streams) -> None:
+    """How they began, and all they read, over two runs that began with another's."""
+    other = steps(begun(small, streams), 3).checkpoint()
+    without = small.plain()
+    without["start"] |= {"look_back_heads": 0}
+    second = Training.begun(settled(without, source="x"), streams, n_threads=1, origin=other)
+    assert second.settings.start.look_back_heads == 1
+    third = Training.begun(
+        small, streams, n_threads=1, origin=steps(second, 2).checkpoint()
+    ).checkpoint()
+    assert third.read_before == (3 + 2) * 64
 
 
 def test_other_streams_are_refused(small: Settings, streams: Streams) -> None:
