@@ -84,7 +84,11 @@ class Network(nn.Module):
         Returns:
             (B, T, C); bfloat16 under autocast, else float32.
         """
-        x = self.wte(rows) + self.wpe.weight[: rows.shape[1]]  # (B, T, C)
+        return self.read(self.wte(rows))
+
+    def read(self, embedded: Tensor) -> Tensor:
+        """The same from token embeddings, whose rows need not be in wte: (B, T, C) to (B, T, C)."""
+        x = embedded + self.wpe.weight[: embedded.shape[1]]  # (B, T, C)
         if torch.is_autocast_enabled("cpu"):
             x = x.to(torch.get_autocast_dtype("cpu"))
         for block in self.h:
