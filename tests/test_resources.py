@@ -83,7 +83,7 @@ def test_the_embedded_weights_are_the_ones_of_the_card() -> None:
     file = resources.path("models", model.name, "model.safetensors")
     assert file.stat().st_size == model.size == 35_479_280
     assert hashlib.sha256(file.read_bytes()).hexdigest() == model.sha256
-    assert model.sha256.startswith("777a3818eb36")
+    assert model.sha256.startswith("76f2f804ab24")
 
 
 def test_example_prompts_fit_the_embedded_model_and_the_first_is_the_default() -> None:

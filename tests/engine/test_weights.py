@@ -81,7 +81,7 @@ def test_the_embedded_model_is_verified_and_complete() -> None:
     model = checkpoint.model
     assert (model.name, model.title, model.verified) == ("decodescope-6x8", "Decodescope 6x8", True)
     assert checkpoint.notes == ()
-    assert checkpoint.sha256.startswith("777a3818eb36aa80")
+    assert checkpoint.sha256.startswith("76f2f804ab240bd2")
     assert sum(tensor.size for tensor in checkpoint.tensors.values()) == 17_735_936
     assert set(checkpoint.dtypes.values()) == {"F16"}
     assert checkpoint.config.layer_norm_epsilon == 1e-5
