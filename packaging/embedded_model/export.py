@@ -4,7 +4,7 @@
 
 RUN is a folder that train.py wrote, finished or not. FOLDER gets model.safetensors (float16, with
 GPT-2's whole vocabulary), config.json, trained_tokens.txt and the model card README.md, all of them
-or none. It takes a minute or two.
+or none. It takes about three minutes on two cores.
 """
 
 from __future__ import annotations
