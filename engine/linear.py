@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ Kind = Literal["linear", "columns", "onednn", "half", "half_serial"]
 
 PACKED_FOR = 128  # rows that oneDNN packs for; best for one row too, so one copy serves both
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 2e-2}  # of the largest number in the answer
+WORTH = 1.1  # how many times as long a kind may take that is preferred for other reasons
 REPEATS = 5  # the fastest counts: whatever else the machine does only adds time
 
 
@@ -33,7 +34,7 @@ class Linear(ABC):
     """x W + b for rows x (n, in); the answer has the type of the weights, `add` gives float32."""
 
     nbytes: int  # of the weights as they lie in memory, bias included
-    rows: Tensor | None = None  # (out, in): the plain matrix, where the kind keeps one
+    rows: Tensor | None = None  # (out, in): a view of the matrix, where the kind keeps it plain
 
     @abstractmethod
     def __call__(self, x: Tensor) -> Tensor:
@@ -68,7 +69,8 @@ def pack(
     """Pack one layer's weights.
 
     Args:
-        weight: (in, out), in any memory order; it is copied.
+        weight: (in, out), in any memory order. Where order and type already fit it is kept, not
+            copied, so nobody may change it afterwards.
         bias: (out,) or None.
         device: where the plain kinds lie; the others are for the CPU.
         dtype: what the weights are rounded to and multiplied in.
@@ -78,16 +80,19 @@ def pack(
     Raises:
         RuntimeError: torch does not have this kind here.
     """
-    w = torch.from_numpy(np.array(weight.T, order="C"))  # (out, in)
+    w = torch.from_numpy(np.require(weight, requirements="W"))  # (in, out)
     b = None if bias is None else torch.from_numpy(np.array(bias))
+    if kind == "columns":
+        w = w.contiguous().to(device, dtype)
+        return _Plain(w, b if b is None else b.to(device, dtype))
+    rows = w.t().contiguous()  # (out, in)
     if kind == "onednn":
-        return _OneDnn(w.to(dtype), b if b is None else b.to(dtype))
+        return _OneDnn(rows.to(dtype), b if b is None else b.to(dtype))
     if kind == "half":
-        return _Half(w, b)
+        return _Half(rows, b)
     if kind == "half_serial":
-        return _HalfSerial(w, b)
-    w = w.to(device, dtype)
-    return _Plain(w, b if b is None else b.to(device, dtype), by_columns=kind == "columns")
+        return _HalfSerial(rows, b)
+    return _Plain(rows.to(device, dtype).t(), b if b is None else b.to(device, dtype))
 
 
 def kinds(device: str, dtype: torch.dtype, *, exact_in_half: bool) -> tuple[Kind, ...]:
@@ -111,17 +116,28 @@ def choose(
     dtype: torch.dtype,
     among: Sequence[Kind],
     trials: Sequence[Trial],
+    rather: Collection[Kind] = (),
 ) -> Kind:
-    """The fastest kind on this CPU that gives the answer of `F.linear`, summed over the trials."""
+    """The fastest kind on this CPU that gives the answer of `F.linear`, summed over the trials.
+
+    One of `rather` is taken instead if it takes at most `WORTH` times as long.
+    """
     if len(among) == 1:
         return among[0]
     reference = pack(weight, bias, dtype=dtype)
+    wanted = _answers(reference, *weight.shape)
     times: dict[Kind, int] = {}
     for kind in among:
-        linear = _tested(weight, bias, dtype=dtype, kind=kind, reference=reference)
+        linear: Linear | None = reference
+        if kind != "linear":
+            linear = _tested(weight, bias, dtype=dtype, kind=kind, wanted=wanted)
         if linear is not None:
             times[kind] = sum(_time(linear, len(weight), trial) for trial in trials)
-    return min(times, key=times.__getitem__, default="linear")
+    if not times:
+        return "linear"
+    best = min(times.values())
+    good = [kind for kind in times if kind in rather and times[kind] <= WORTH * best]
+    return min(good or times, key=times.__getitem__)
 
 
 def use_threads(n_threads: int) -> None:
@@ -133,11 +149,11 @@ def use_threads(n_threads: int) -> None:
 class _Plain(Linear):
     """Public torch only. MKL multiplies one row far faster by (in, out) columns on some CPUs."""
 
-    def __init__(self, rows: Tensor, bias: Tensor | None, *, by_columns: bool) -> None:
-        self._weight = rows.t().contiguous() if by_columns else rows.t()  # (in, out)
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._weight = weight  # (in, out)
         self._bias = bias
-        self.rows = None if by_columns else rows
-        self.nbytes = rows.nbytes + _nbytes(bias)
+        self.rows = weight.t()
+        self.nbytes = weight.nbytes + _nbytes(bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         x = x.to(self._weight.dtype)
@@ -218,24 +234,24 @@ def _tested(
     *,
     dtype: torch.dtype,
     kind: Kind,
-    reference: Linear,
+    wanted: Sequence[Tensor],
 ) -> Linear | None:
     """The packed layer, or None where it cannot be made or answers differently."""
-    n_in, n_out = weight.shape
+    try:
+        linear = pack(weight, bias, dtype=dtype, kind=kind)
+        found = _answers(linear, *weight.shape)
+    except RuntimeError:
+        return None
+    return linear if all(map(_close, found, wanted)) else None
+
+
+def _answers(linear: Linear, n_in: int, n_out: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What a layer says of three random rows, in each of its ways."""
     random = torch.Generator().manual_seed(0)
     x = torch.randn(3, n_in, generator=random)
     residual = torch.randn(3, n_out, generator=random)
-    try:
-        with torch.inference_mode():
-            linear = pack(weight, bias, dtype=dtype, kind=kind)
-            pairs = (
-                (linear(x), reference(x)),
-                (linear.gelu(x), reference.gelu(x)),
-                (linear.add(x, residual), reference.add(x, residual)),
-            )
-    except RuntimeError:
-        return None
-    return linear if all(_close(found, wanted) for found, wanted in pairs) else None
+    with torch.inference_mode():
+        return linear(x), linear.gelu(x), linear.add(x, residual)
 
 
 def _close(found: Tensor, wanted: Tensor) -> bool:

@@ -13,7 +13,7 @@ from engine.safetensors_file import Entry, SafetensorsFile
 from engine.untrusted import read_table, shown, unreadable
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-HEAD, PREFIX = "lm_head.weight", "transformer."
+HEAD, EMBEDDING, PREFIX = "lm_head.weight", "wte.weight", "transformer."
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 MAX_DIGITS = 6  # of a layer's number; more are no layer
 

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from engine import linear, meter
 from engine import state as states
+from engine.checkpoint import Source
 from engine.errors import EngineError
 from engine.events import Floats, Memory, Span, frozen
 from engine.linear import Kind, Trial
+from engine.model_folder import EMBEDDING, HEAD
 from engine.models import gpt2
 from engine.state import K, Q, State, V
-from engine.weights import Checkpoint
 
 SHORT = 16  # rows below which a chunk is over before more threads would have helped
 CHUNK = 128  # positions a prefill reads at once: tens of ms, so that a stop is heard soon
@@ -55,13 +56,14 @@ class Runner:
         item_weight: bytes a weight takes in memory. Half of the dtype's where float16 weights are
             widened as they are read.
         weight_bytes: all weights as they lie in memory.
+        kind: how the matrices of the layers are packed.
         machine: the processor or card, and the threads that decode uses.
         state: the buffers, and how many positions are read.
     """
 
     def __init__(
         self,
-        checkpoint: Checkpoint,
+        source: Source,
         *,
         device: str = "auto",
         dtype: str = "auto",
@@ -71,7 +73,7 @@ class Runner:
         """Pack the weights.
 
         Args:
-            checkpoint: the model; not needed afterwards.
+            source: the model. Its tensors are packed one by one; they may be kept, not changed.
             device: "auto" (CUDA, else CPU), "cpu", "cuda" or "mps".
             dtype: "auto", "float32", "bfloat16" or "float16".
             n_threads: for prefill and decode alike. None: every core for a long prefill; for decode
@@ -80,25 +82,26 @@ class Runner:
             kind: how matrices are packed; None lets the clock decide.
 
         Raises:
-            EngineError: kind "device", "dtype" or "memory".
+            EngineError: kind "device", "dtype" or "memory", or what the source says.
         """
-        self.dimensions = checkpoint.config.dimensions
+        self.dimensions = source.config.dimensions
         self.device = _device(device)
         self.dtype = _dtype(dtype, self.device)
         cores = meter.n_cores()
         self._prefill_threads = n_threads or cores
         self._decode_threads = n_threads or max(1, cores - 1)
         self.machine = meter.machine(self.device, self._decode_threads)
-        _check_memory(checkpoint, self.device, _DTYPES[self.dtype])
-        plan = self._plan(checkpoint, kind)
+        _check_memory(source, self.device, _DTYPES[self.dtype])
+        plan = self._plan(source, kind)
         if plan.layers == "half_serial":  # one thread multiplies: others would only be waited for
             self._prefill_threads = self._decode_threads
+        self.kind = plan.layers
         self.item_weight = linear.item_bytes(plan.layers, plan.dtype)
         try:
-            self._weights = gpt2.pack(checkpoint, plan)
+            self._weights = gpt2.pack(source, plan)
             self.state = State(self.dimensions, device=self.device)
         except (torch.OutOfMemoryError, MemoryError) as error:
-            raise _no_memory(checkpoint, self.device, plan.dtype) from error
+            raise _no_memory(source, self.device, plan.dtype) from error
         self.weight_bytes = self._weights.nbytes
         self._logits: Tensor | None = None
         self._spans: tuple[Span, ...] = ()
@@ -122,9 +125,7 @@ class Runner:
         self.state.position, self._logits = first, None
         for at in range(first, end, CHUNK):
             chunk = ids[at - first : at - first + CHUNK]
-            few = len(chunk) < SHORT
-            # at every chunk: the caller may step in between
-            linear.use_threads(self._decode_threads if few else self._prefill_threads)
+            linear.use_threads(self.threads(len(chunk)))  # the caller may have stepped in between
             spans = gpt2.prefill(self._weights, self.state, chunk, first=at)
             self._spans = spans if len(chunk) == len(ids) else ()
             self.state.position = at + len(chunk)
@@ -136,10 +137,14 @@ class Runner:
         """Read one token, at most at the first position not read yet: the decode step."""
         assert 0 <= position <= self.state.position
         assert position < self.state.n_positions
-        linear.use_threads(self._decode_threads)
+        linear.use_threads(self.threads(1))
         self._spans = gpt2.step(self._weights, self.state, id, position=position)
         self.state.position = position + 1
         self._logits = self._head()
+
+    def threads(self, count: int) -> int:
+        """How many threads read `count` positions at once."""
+        return self._decode_threads if count < SHORT else self._prefill_threads
 
     def logits(self) -> NDArray[np.float32]:
         """(V,) of the last position read; fresh and read-only."""
@@ -193,24 +198,25 @@ class Runner:
     def _head(self) -> Tensor:
         return gpt2.logits(self._weights, self.state, position=self.state.position - 1)
 
-    def _plan(self, checkpoint: Checkpoint, kind: Kind | None) -> gpt2.Plan:
+    def _plan(self, source: Source, kind: Kind | None) -> gpt2.Plan:
         """Decide how matrices are packed: one kind for the layers, one for the far larger head."""
-        dtype, half = _DTYPES[self.dtype], _exact_in_half(checkpoint)
+        dtype, half = _DTYPES[self.dtype], _exact_in_half(source)
         among = (kind,) if kind else linear.kinds(self.device, dtype, exact_in_half=half)
         layers = linear.choose(
-            gpt2.numbers(checkpoint, "h.0.mlp.c_fc.weight"),
-            gpt2.numbers(checkpoint, "h.0.mlp.c_fc.bias"),
+            gpt2.numbers(source, "h.0.mlp.c_fc.weight"),
+            gpt2.numbers(source, "h.0.mlp.c_fc.bias"),
             dtype=dtype,
             among=among,
             trials=(Trial(1, self._decode_threads, 64), Trial(64, self._prefill_threads, 1)),
         )
         item = linear.item_bytes(layers, dtype)  # one size throughout, so that bytes can be counted
         head = linear.choose(
-            gpt2.numbers(checkpoint, gpt2.head_name(checkpoint), n_rows=HEAD_ROWS).T,
+            gpt2.numbers(source, gpt2.head_name(source), n_rows=HEAD_ROWS).T,
             None,
             dtype=dtype,
             among=[k for k in among if linear.item_bytes(k, dtype) == item],
             trials=(Trial(1, self._decode_threads, 1),),
+            rather=() if HEAD in source.dtypes else ("linear", "columns"),  # spares the table
         )
         return gpt2.Plan(self.device, dtype, layers, head)
 
@@ -245,38 +251,35 @@ def _dtype(asked: str, device: str) -> str:
     return asked
 
 
-def _check_memory(checkpoint: Checkpoint, device: str, dtype: torch.dtype) -> None:
+def _check_memory(source: Source, device: str, dtype: torch.dtype) -> None:
     """Refuse a model that cannot fit before the system has to stop us."""
     available = meter.available_bytes(device)
-    if available is not None and _needed(checkpoint, device, dtype) > available:
-        raise _no_memory(checkpoint, device, dtype)
+    if available is not None and _needed(source, device, dtype) > available:
+        raise _no_memory(source, device, dtype)
 
 
-def _needed(checkpoint: Checkpoint, device: str, dtype: torch.dtype) -> int:
+def _needed(source: Source, device: str, dtype: torch.dtype) -> int:
     """Bytes of weights and state, packed as tightly as can be."""
-    kinds = linear.kinds(device, dtype, exact_in_half=_exact_in_half(checkpoint))
+    kinds = linear.kinds(device, dtype, exact_in_half=_exact_in_half(source))
     item = min(linear.item_bytes(kind, dtype) for kind in kinds)
-    dimensions = checkpoint.config.dimensions
+    dimensions = source.config.dimensions
     return item * dimensions.n_params + states.bytes_for(dimensions)
 
 
-def _no_memory(checkpoint: Checkpoint, device: str, dtype: torch.dtype) -> EngineError:
+def _no_memory(source: Source, device: str, dtype: torch.dtype) -> EngineError:
     available = meter.available_bytes(device)
     return EngineError(
         "memory",
         device=device,
-        needed=_needed(checkpoint, device, dtype),
+        needed=_needed(source, device, dtype),
         available="fewer" if available is None else available,
     )
 
 
-def _exact_in_half(checkpoint: Checkpoint) -> bool:
+def _exact_in_half(source: Source) -> bool:
     """Whether every matrix is stored in float16, so that keeping it so loses nothing."""
-    return all(
-        checkpoint.dtypes[name] == "F16"
-        for name, tensor in checkpoint.tensors.items()
-        if tensor.ndim == 2 and name != "wpe.weight"
-    )
+    matrices = ("c_attn.weight", "c_proj.weight", "c_fc.weight", EMBEDDING, HEAD)
+    return all(d == "F16" for name, d in source.dtypes.items() if name.endswith(matrices))
 
 
 def _copied(rows: Tensor) -> Floats:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,8 @@ from engine.untrusted import Json, open_plain, shown, table, unreadable
 
 HEADER_CAP = 16 * 2**20  # bytes; GPT-2's header has 14,283
 MAX_DIMENSIONS = 8
-BLOCK = 2**20  # bytes hashed at once where a tensor is not wanted
+BLOCK = 2**22  # bytes read, and hashed, at once: a processor's cache holds them for the hash
+CACHE_LINE = 64  # bytes
 
 # numpy has no bfloat16 and no 8-bit floats: their bits come as whole numbers, beside their dtype
 NUMPY_TYPES = {
@@ -82,7 +84,16 @@ def read_safetensors(path: Path, *, cap: int = HEADER_CAP) -> Contents:
 
 
 class SafetensorsFile:
-    """An open file whose header has been checked: `entries` in file order, and `metadata`."""
+    """An open file whose header has been checked.
+
+    Attributes:
+        name: of the file, without its folder.
+        entries: in file order.
+        metadata: the header's notes.
+        sha256: of the whole file; known when a stream has come to its end.
+    """
+
+    sha256: str
 
     def __init__(self, path: Path, *, cap: int = HEADER_CAP) -> None:
         self.name = path.name
@@ -111,20 +122,50 @@ class SafetensorsFile:
         Returns:
             The arrays by name, and the sha256 of exactly the bytes that were read.
         """
+        return dict(self.stream(wanted)), self.sha256
+
+    def stream(
+        self, wanted: Collection[str]
+    ) -> Generator[tuple[str, NDArray[np.generic]], None, None]:
+        """Read the wanted tensors one by one, in file order, and hash the whole file on the way.
+
+        Hashing costs as much as reading, so a second thread does it, meanwhile and while the caller
+        works on a tensor. No tensor is held here once the next is asked for.
+
+        Yields:
+            A name and its array, which the caller may keep and must not change.
+        """
         digest = hashlib.sha256(self._head)
         self._file.seek(len(self._head))
-        arrays = {}
-        for name, entry in self.entries.items():
-            size = entry.end - entry.start
-            if name in wanted:
-                buffer = np.empty(size, np.uint8)
-                digest.update(self._fill(buffer.data))
-                arrays[name] = self._typed(name, buffer)
-            else:
-                scratch = memoryview(bytearray(min(size, BLOCK)))
-                for done in range(0, size, BLOCK):
-                    digest.update(self._fill(scratch[: size - done]))
-        return arrays, digest.hexdigest()
+        with ThreadPoolExecutor(1) as thread:
+
+            def read(buffer: memoryview) -> Future[None]:
+                return thread.submit(digest.update, self._fill(buffer))
+
+            for name, entry in self.entries.items():
+                size = entry.end - entry.start
+                if name in wanted:
+                    buffer = _aligned(size)
+                    hashed = [read(buffer.data[at : at + BLOCK]) for at in range(0, size, BLOCK)]
+                    yield name, self._typed(name, buffer)
+                    del buffer
+                    for part in hashed:
+                        part.result()
+                else:
+                    scratch = memoryview(bytearray(min(size, BLOCK)))
+                    for done in range(0, size, BLOCK):
+                        read(scratch[: size - done]).result()
+        self.sha256 = digest.hexdigest()
+
+    def peek(self, name: str, n_rows: int | None = None) -> NDArray[np.generic]:
+        """A tensor's first rows, or all of it, read by themselves; not while a stream goes on."""
+        entry = self.entries[name]
+        shape = entry.shape if n_rows is None else (min(n_rows, entry.shape[0]), *entry.shape[1:])
+        dtype = np.dtype(NUMPY_TYPES[entry.dtype])
+        buffer = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)
+        self._file.seek(len(self._head) + entry.start)
+        self._fill(buffer.data)
+        return buffer.view(dtype).reshape(shape)
 
     def _fill(self, buffer: memoryview) -> memoryview:
         """The buffer, filled with the bytes that come next."""
@@ -220,6 +261,13 @@ class SafetensorsFile:
         if expected != self._size:
             kind = "st_truncated" if expected > self._size else "st_trailing"
             raise EngineError(kind, file=shown(self.name), found=self._size, expected=expected)
+
+
+def _aligned(size: int) -> NDArray[np.uint8]:
+    """So many bytes, not set, that begin with a cache line, as the matrices of torch do."""
+    whole = np.empty(size + CACHE_LINE, np.uint8)
+    start = -whole.ctypes.data % CACHE_LINE
+    return whole[start : start + size]
 
 
 def _sizes(value: Json) -> tuple[int, ...] | None:

@@ -1,27 +1,24 @@
-"""Read a GPT-2 folder strictly into numpy: every tensor there, of the right shape, finite."""
+"""Read a GPT-2 folder strictly, tensor by tensor: all of them there, of the right shape, finite."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from engine.checkpoint import Array, Checkpoint, Config, Tensors, float32
 from engine.config import Settings, read_config
 from engine.errors import EngineError, sentence
 from engine.events import Dimensions, Model
-from engine.model_folder import HEAD, Stored, WeightFiles, open_weights
+from engine.model_folder import EMBEDDING, HEAD, Stored, WeightFiles, open_weights
 from engine.models import known
 from engine.tokenizer import N_VOCAB
 from engine.untrusted import shown
-
-Array = NDArray[np.generic]
 
 BLOCK = 2**18  # numbers looked at together: they stay in the processor's cache
 
@@ -33,81 +30,122 @@ EXPONENTS: dict[str, np.uint32 | np.uint16] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What the arithmetic needs to know beside the tensors."""
+class Opened:
+    """A model folder whose headers are checked and whose tensors are still to come.
 
-    dimensions: Dimensions
-    layer_norm_epsilon: float
-    title: str  # for people: from models.toml if the model is known, else the folder's name
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A model read from disk, complete and checked.
-
-    Tensor names are GPT-2's without "transformer."; matrices lie (in, out). `lm_head.weight` is
-    there only if the output matrix differs from the token embedding.
+    Attributes:
+        config, dtypes: as in `Source`; an output matrix counts here even if it repeats the
+            embedding, as only its numbers can tell.
+        model, sha256, notes: as in `Checkpoint`, known when the stream has come to its end. What
+            was read before that is of no use to anybody: the next tensor may be broken.
     """
 
     model: Model
-    config: Config
-    tensors: Mapping[str, Array]  # as stored: float32, float16, or uint16 holding bfloat16
-    dtypes: Mapping[str, str]  # "F32", "F16" or "BF16"
-    sha256: str  # of model.safetensors; of the shards' digests (32 bytes each, by name) if split
-    notes: tuple[str, ...]  # sentences: what was left out, what could not be checked
+    sha256: str
+    notes: tuple[str, ...]
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        """Check what can be told without any number; `stack` closes the files."""
+        self._folder = folder
+        self._settings = settings = read_config(folder)
+        self._files = open_weights(folder, stack)
+        self._wanted = _wanted(self._files, settings)
+        _check_shapes(self._wanted, settings.dimensions)
+        self.config = Config(settings.dimensions, settings.layer_norm_epsilon)
+        self.dtypes: Mapping[str, str] = MappingProxyType(
+            {name: stored.entry.dtype for name, stored in self._wanted.items()}
+        )
+
+    def rows(self, name: str, n_rows: int | None = None) -> Array:
+        """As in `Source`; checked as in the stream, where they come once more."""
+        stored = self._wanted[name]
+        found = stored.file.peek(stored.name, n_rows)
+        _check_finite(found, stored)
+        return found
+
+    def stream(self) -> Tensors:
+        """As in `Source`: every tensor is read, hashed and checked, and then forgotten here."""
+        differs = False
+        pair: dict[str, Array] = {}  # output matrix and embedding wait for each other
+        for name, array in self._read():
+            _check_finite(array, self._wanted[name])
+            if HEAD in self._wanted and name in (HEAD, EMBEDDING):
+                pair[name] = array
+            else:
+                yield name, array
+            del array  # or it would lie beside the next one
+            if len(pair) == 2:
+                differs = not self._equal(pair)
+                head = pair.pop(HEAD)
+                if differs:
+                    yield HEAD, head
+                del head
+                yield EMBEDDING, pair.pop(EMBEDDING)
+        if differs and self._settings.tied:
+            raise EngineError("weights_head", file=self._wanted[HEAD].file.name)
+        self._settle(differs)
+
+    def _read(self) -> Tensors:
+        """The wanted tensors in the order of the files, whose digests then are known."""
+        for file in self._files.files:
+            names = {s.name: name for name, s in self._wanted.items() if s.file is file}
+            for stored_name, array in file.stream(names):
+                yield names[stored_name], array
+                del array
+
+    def _equal(self, pair: Mapping[str, Array]) -> bool:
+        head, embedding = (float32(pair[name], self.dtypes[name]) for name in (HEAD, EMBEDDING))
+        return np.array_equal(head, embedding)
+
+    def _settle(self, differs: bool) -> None:
+        """Tell which model it was, now that every byte of it is known."""
+        digests = [file.sha256 for file in self._files.files]
+        if self._files.split:
+            self.sha256 = hashlib.sha256(b"".join(map(bytes.fromhex, digests))).hexdigest()
+        else:
+            self.sha256 = digests[0]
+        self.model = _identify(self._folder, self._settings, self.sha256)
+        notes = list(self._settings.notes)
+        if n_unused := self._files.n_unused(set(self._wanted)):
+            notes.append(sentence("note_unused", {"count": n_unused}))
+        if differs:
+            notes.append(sentence("note_head", {}))
+        if not self.model.verified:
+            notes.append(sentence("note_heads", {"n_head": self.config.dimensions.n_head}))
+        self.notes = tuple(notes)
 
 
-def read(folder: str | Path) -> Checkpoint:
-    """Read a folder as Hugging Face stores GPT-2: config.json beside model.safetensors or shards.
+@contextmanager
+def opened(folder: str | Path) -> Iterator[Opened]:
+    """Open a folder as Hugging Face stores GPT-2: config.json beside model.safetensors or shards.
 
     Nothing is allocated by a number that only config.json states; nothing in the folder is run.
 
     Raises:
         EngineError: a kind that begins with "model_", "config_", "weights_", "index_", "st_",
-            "file_" or "json_"; its sentence names the file, what was found, and what to do.
+            "file_" or "json_"; its sentence names the file, what was found, and what to do. Here
+            or, if the numbers are at fault, from the stream.
     """
     folder = Path(folder)
     if not os.path.isdir(folder):
         raise EngineError("model_not_folder", folder=shown(folder, limit=200))
-    settings = read_config(folder)
-    notes = list(settings.notes)
     with ExitStack() as stack:
-        files = open_weights(folder, stack)
-        wanted = _wanted(files, settings)
-        _check_shapes(wanted, settings.dimensions)
-        tensors, digest = _read_files(files, wanted)
-        if n_unused := files.n_unused(set(wanted)):
-            notes.append(sentence("note_unused", {"count": n_unused}))
-    for name, tensor in tensors.items():
-        _check_finite(tensor, wanted[name])
-    notes += _settle_head(tensors, wanted, settings)
-    model = _identify(folder, settings, digest)
-    if not model.verified:
-        notes.append(sentence("note_heads", {"n_head": settings.dimensions.n_head}))
+        yield Opened(folder, stack)
+
+
+def read(folder: str | Path) -> Checkpoint:
+    """Read a whole folder into memory; see `opened`."""
+    with opened(folder) as source:
+        found = dict(source.stream())
+    tensors = {name: found[name] for name in source.dtypes if name in found}
     return Checkpoint(
-        model=model,
-        config=Config(settings.dimensions, settings.layer_norm_epsilon, model.title),
+        model=source.model,
+        config=source.config,
         tensors=MappingProxyType(tensors),
-        dtypes=MappingProxyType({name: wanted[name].entry.dtype for name in tensors}),
-        sha256=digest,
-        notes=tuple(notes),
+        dtypes=MappingProxyType({name: source.dtypes[name] for name in tensors}),
+        sha256=source.sha256,
+        notes=source.notes,
     )
-
-
-def float32(array: Array, dtype: str) -> NDArray[np.float32]:
-    """Widen a stored tensor; every float16 and bfloat16 is exactly a float32.
-
-    Args:
-        array: as in `Checkpoint.tensors`; a float32 array is returned as it is, not copied.
-        dtype: its "F32", "F16" or "BF16".
-
-    >>> float32(np.array([0x3F80, 0xC000], np.uint16), "BF16").tolist()
-    [1.0, -2.0]
-    """
-    if dtype == "BF16":  # bfloat16 is the upper half of a float32
-        return (array.astype(np.uint32) << 16).view(np.float32)
-    return array.astype(np.float32, copy=False)
 
 
 def _wanted(files: WeightFiles, settings: Settings) -> dict[str, Stored]:
@@ -168,21 +206,6 @@ def _shape(shape: tuple[int, ...]) -> str:
     return "[" + ", ".join(f"{n:,}" for n in shape) + "]"
 
 
-def _read_files(files: WeightFiles, wanted: dict[str, Stored]) -> tuple[dict[str, Array], str]:
-    """The wanted arrays in GPT-2's order, and the digest of the bytes they came from."""
-    arrays: dict[tuple[str, str], Array] = {}
-    digests = []
-    for file in files.files:
-        names = {stored.name for stored in wanted.values() if stored.file is file}
-        found, digest = file.read(names)
-        arrays |= {(file.name, name): array for name, array in found.items()}
-        digests.append(digest)
-    tensors = {name: arrays[s.file.name, s.name] for name, s in wanted.items()}
-    if files.split:
-        return tensors, hashlib.sha256(b"".join(map(bytes.fromhex, digests))).hexdigest()
-    return tensors, digests[0]
-
-
 def _check_finite(tensor: Array, stored: Stored) -> None:
     exponent = EXPONENTS[stored.entry.dtype]
     bits = tensor.reshape(-1).view(exponent.dtype)  # (numbers,)
@@ -197,23 +220,6 @@ def _check_finite(tensor: Array, stored: Stored) -> None:
                 found=str(value[0]),
                 at=_shape(tuple(int(i) for i in np.unravel_index(at, tensor.shape))),
             )
-
-
-def _settle_head(
-    tensors: dict[str, Array], wanted: dict[str, Stored], settings: Settings
-) -> list[str]:
-    """Drop an output matrix that repeats the token embedding; note one that differs."""
-    if HEAD not in tensors:
-        return []
-    head, embedding = (
-        float32(tensors[name], wanted[name].entry.dtype) for name in (HEAD, "wte.weight")
-    )
-    if np.array_equal(head, embedding):
-        del tensors[HEAD]
-        return []
-    if settings.tied:
-        raise EngineError("weights_head", file=wanted[HEAD].file.name)
-    return [sentence("note_head", {})]
 
 
 def _identify(folder: Path, settings: Settings, sha256: str) -> Model:

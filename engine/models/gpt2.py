@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,11 +19,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine import linear
+from engine.checkpoint import Array, Source, float32
 from engine.events import Span
 from engine.linear import Kind, Linear
 from engine.meter import now_ns
+from engine.model_folder import EMBEDDING, HEAD
 from engine.state import K, Q, State, V
-from engine.weights import Checkpoint, float32
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -93,7 +95,8 @@ def prefill(weights: Weights, state: State, ids: Sequence[int], *, first: int) -
     with torch.inference_mode():
         n, device = len(ids), weights.positions.device
         embedded = weights.tokens[torch.tensor(ids, device=device)]  # (N, C)
-        x = torch.add(embedded, weights.positions[first : first + n])  # (N, C)
+        # positions first: the sum lies by rows as they do, even if the table is kept by columns
+        x = torch.add(weights.positions[first : first + n], embedded)  # (N, C)
         seen = None  # from position 0 the triangle needs no mask: the kernel skips what is above
         if first:
             seen = torch.ones(n, first + n, dtype=torch.bool, device=device)  # (N, P + N)
@@ -116,7 +119,7 @@ def step(weights: Weights, state: State, id: int, *, position: int) -> tuple[Spa
     """
     with torch.inference_mode():
         place = weights.positions[position : position + 1]  # (1, C)
-        x = torch.add(weights.tokens[id : id + 1], place)  # (1, C)
+        x = torch.add(place, weights.tokens[id : id + 1])  # (1, C)
         return _layers(weights, state, x, first=position, attend=_attend_once)
 
 
@@ -159,61 +162,106 @@ def _attend_once(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.bmm(torch.softmax(scores, dim=-1), v).view(1, -1)  # (1, C)
 
 
-def pack(checkpoint: Checkpoint, plan: Plan) -> Weights:
-    """Put a model's weights on the device, each matrix packed as planned."""
-    head = _head(checkpoint, plan)
-    tied = "lm_head.weight" not in checkpoint.tensors
-    return Weights(
-        tokens=head.rows if tied and head.rows is not None else _table(checkpoint, plan),
-        positions=_vector(checkpoint, "wpe.weight", plan),
-        layers=tuple(
-            Layer(
-                before_attention=_norm(checkpoint, f"h.{n}.ln_1", plan),
-                qkv=_linear(checkpoint, f"h.{n}.attn.c_attn", plan),
-                project=_linear(checkpoint, f"h.{n}.attn.c_proj", plan),
-                before_mlp=_norm(checkpoint, f"h.{n}.ln_2", plan),
-                expand=_linear(checkpoint, f"h.{n}.mlp.c_fc", plan),
-                contract=_linear(checkpoint, f"h.{n}.mlp.c_proj", plan),
-            )
-            for n in range(checkpoint.config.dimensions.n_layer)
-        ),
-        last=_norm(checkpoint, "ln_f", plan),
-        head=head,
-    )
+def pack(source: Source, plan: Plan) -> Weights:
+    """Put a model's weights on the device, each matrix packed as planned as soon as it is there."""
+    parts = _Parts(source, plan)
+    with closing(source.stream()) as tensors:
+        for name, array in tensors:
+            parts.take(name, array)
+            del array  # or it would lie beside the next one
+    return parts.together(source.config.dimensions.n_layer)
 
 
-def numbers(checkpoint: Checkpoint, name: str, *, n_rows: int | None = None) -> NDArray[np.float32]:
-    """One tensor of the checkpoint, or its first rows, widened."""
-    return float32(checkpoint.tensors[name][:n_rows], checkpoint.dtypes[name])
+def numbers(source: Source, name: str, *, n_rows: int | None = None) -> NDArray[np.float32]:
+    """One tensor of a model, or its first rows, widened."""
+    return float32(source.rows(name, n_rows), source.dtypes[name])
 
 
-def head_name(checkpoint: Checkpoint) -> str:
+def head_name(source: Source) -> str:
     """Which tensor turns the last rows into logits: GPT-2 uses the token embedding again."""
-    return "lm_head.weight" if "lm_head.weight" in checkpoint.tensors else "wte.weight"
+    return HEAD if HEAD in source.dtypes else EMBEDDING
 
 
-def _linear(checkpoint: Checkpoint, name: str, plan: Plan) -> Linear:
-    weight, bias = (numbers(checkpoint, f"{name}.{part}") for part in ("weight", "bias"))
-    return linear.pack(weight, bias, device=plan.device, dtype=plan.dtype, kind=plan.layers)
+class _Parts:
+    """What is packed so far; the tensors may come in any order."""
 
+    def __init__(self, source: Source, plan: Plan) -> None:
+        self._plan = plan
+        self._dtypes = source.dtypes
+        self._epsilon = source.config.layer_norm_epsilon
+        self._vectors: dict[str, Tensor] = {}
+        self._linears: dict[str, Linear] = {}
+        self._waiting: dict[str, Array] = {}  # weights without their bias, and the other way round
+        self._head: Linear | None = None
+        self._tokens: Tensor | None = None
 
-def _head(checkpoint: Checkpoint, plan: Plan) -> Linear:
-    weight = numbers(checkpoint, head_name(checkpoint)).T  # (C, V)
-    return linear.pack(weight, None, device=plan.device, dtype=plan.dtype, kind=plan.head)
+    def take(self, name: str, array: Array) -> None:
+        """Pack one tensor, or the layer that it completes."""
+        layer = name.rpartition(".")[0]
+        if name == HEAD:
+            self._head = self._pack_head(name, array)
+        elif name == EMBEDDING:
+            self._take_embedding(name, array)
+        elif layer.endswith((".c_attn", ".c_proj", ".c_fc")):
+            self._waiting[name] = array
+            weight, bias = f"{layer}.weight", f"{layer}.bias"
+            if weight in self._waiting and bias in self._waiting:
+                plan = self._plan
+                self._linears[layer] = linear.pack(
+                    float32(self._waiting.pop(weight), self._dtypes[weight]),
+                    float32(self._waiting.pop(bias), self._dtypes[bias]),
+                    device=plan.device,
+                    dtype=plan.dtype,
+                    kind=plan.layers,
+                )
+        else:
+            self._vectors[name] = torch.tensor(
+                float32(array, self._dtypes[name]), device=self._plan.device
+            )
 
+    def together(self, n_layer: int) -> Weights:
+        """The whole model."""
+        assert self._head is not None
+        assert self._tokens is not None
+        assert not self._waiting
+        return Weights(
+            tokens=self._tokens,
+            positions=self._vectors["wpe.weight"],
+            layers=tuple(
+                Layer(
+                    before_attention=self._norm(f"h.{n}.ln_1"),
+                    qkv=self._linears[f"h.{n}.attn.c_attn"],
+                    project=self._linears[f"h.{n}.attn.c_proj"],
+                    before_mlp=self._norm(f"h.{n}.ln_2"),
+                    expand=self._linears[f"h.{n}.mlp.c_fc"],
+                    contract=self._linears[f"h.{n}.mlp.c_proj"],
+                )
+                for n in range(n_layer)
+            ),
+            last=self._norm("ln_f"),
+            head=self._head,
+        )
 
-def _norm(checkpoint: Checkpoint, name: str, plan: Plan) -> Norm:
-    scale, shift = (_vector(checkpoint, f"{name}.{part}", plan) for part in ("weight", "bias"))
-    return Norm(scale, shift, checkpoint.config.layer_norm_epsilon)
+    def _take_embedding(self, name: str, array: Array) -> None:
+        """The embedding is the head's own matrix where that lies plain, else a table beside it."""
+        rows = None
+        if self._head is None:  # one of its own would have come before
+            self._head = self._pack_head(name, array)
+            rows = self._head.rows
+        self._tokens = self._table(name, array) if rows is None else rows
 
+    def _pack_head(self, name: str, array: Array) -> Linear:
+        weight = float32(array, self._dtypes[name]).T  # (C, V)
+        plan = self._plan
+        return linear.pack(weight, None, device=plan.device, dtype=plan.dtype, kind=plan.head)
 
-def _vector(checkpoint: Checkpoint, name: str, plan: Plan) -> Tensor:
-    return torch.tensor(numbers(checkpoint, name), device=plan.device)
+    def _table(self, name: str, array: Array) -> Tensor:
+        """(V, C) in the type it is stored in, or the plan's if that is narrower."""
+        table = torch.from_numpy(np.require(array, requirements="W"))
+        if self._dtypes[name] == "BF16":
+            table = table.view(torch.bfloat16)
+        narrower = self._plan.dtype.itemsize < table.itemsize
+        return table.to(self._plan.device, self._plan.dtype if narrower else table.dtype)
 
-
-def _table(checkpoint: Checkpoint, plan: Plan) -> Tensor:
-    """The token embedding (V, C) in the type it is stored in; adding a position widens it."""
-    table = torch.tensor(checkpoint.tensors["wte.weight"])
-    if checkpoint.dtypes["wte.weight"] == "BF16":
-        table = table.view(torch.bfloat16)
-    return table.to(plan.device)
+    def _norm(self, name: str) -> Norm:
+        return Norm(self._vectors[f"{name}.weight"], self._vectors[f"{name}.bias"], self._epsilon)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from engine import resources, weights
+from engine.checkpoint import Checkpoint, Config
 from engine.events import Dimensions, Model
 from engine.linear import Kind
 from engine.runners import Runner
-from engine.weights import Checkpoint, Config
 
 Floats = NDArray[np.float32]
 
@@ -69,7 +69,7 @@ def checkpoint_of(model: GPT2LMHeadModel, dimensions: Dimensions) -> Checkpoint:
     }
     return Checkpoint(
         model=Model("random", "Random", dimensions, verified=False),
-        config=Config(dimensions, model.config.layer_norm_epsilon, "Random"),
+        config=Config(dimensions, model.config.layer_norm_epsilon),
         tensors=tensors,
         dtypes=dict.fromkeys(tensors, "F16"),
         sha256="",

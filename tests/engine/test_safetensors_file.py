@@ -6,6 +6,7 @@ import os
 import random
 import re
 import struct
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,72 @@ def test_the_digest_is_of_the_whole_file_however_little_of_it_is_wanted(tmp_path
         _, again = file.read(())
     assert list(arrays) == ["scalar"]
     assert digest == again == hashlib.sha256(GOOD).hexdigest()
+
+
+def test_a_stream_goes_in_file_order_and_knows_the_digest_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(GOOD)
+    with SafetensorsFile(tmp_path / "x") as file:
+        stream = file.stream({"scalar", "f", "b"})
+        assert [next(stream)[0] for _ in range(3)] == ["f", "b", "scalar"]
+        assert not hasattr(file, "sha256")  # "none" is still to come
+        assert next(stream, None) is None
+        assert file.sha256 == hashlib.sha256(GOOD).hexdigest()
+
+
+def test_a_stream_of_many_blocks_hashes_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors of 24, 4, 16, 4, 4 and 0 bytes in blocks of 5."""
+    monkeypatch.setattr("engine.safetensors_file.BLOCK", 5)
+    (tmp_path / "x").write_bytes(GOOD)
+    with SafetensorsFile(tmp_path / "x") as file:
+        arrays, digest = file.read({"f", "none"})
+    assert arrays["f"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert arrays["none"].shape == (0, 4)
+    assert digest == hashlib.sha256(GOOD).hexdigest()
+
+
+def test_a_stream_left_halfway_leaves_no_thread(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(GOOD)
+    before = threading.active_count()
+    with SafetensorsFile(tmp_path / "x") as file:
+        stream = file.stream(file.entries)
+        next(stream)
+        assert threading.active_count() == before + 1  # it hashes
+        stream.close()
+        assert threading.active_count() == before
+        assert not hasattr(file, "sha256")
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_incomplete(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(GOOD)
+    with SafetensorsFile(path) as file:
+        stream = file.stream(file.entries)
+        next(stream)
+        os.truncate(path, len(GOOD) - 20)
+        with pytest.raises(EngineError) as error:
+            list(stream)
+    assert error.value.kind == "st_truncated"
+    assert error.value.facts["expected"] == len(GOOD)
+
+
+def test_first_rows_can_be_had_by_themselves_before_a_stream(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(GOOD)
+    with SafetensorsFile(tmp_path / "x") as file:
+        assert file.peek("f", 1).tolist() == [[0, 1, 2]]
+        assert file.peek("f", 9).tolist() == [[0, 1, 2], [3, 4, 5]]  # no more than there are
+        assert file.peek("h").tolist() == [0.5, -0.25]
+        assert file.peek("scalar").shape == ()
+        assert file.read(())[1] == hashlib.sha256(GOOD).hexdigest()
+
+
+def test_arrays_begin_with_a_cache_line(tmp_path: Path) -> None:
+    contents_of = tiny_gpt2.safetensors({"odd": np.ones(3, np.int8), "w": np.ones(5, "<f4")})
+    (tmp_path / "x").write_bytes(contents_of)
+    found = read_safetensors(tmp_path / "x").tensors["w"]
+    assert found.ctypes.data % 64 == 0
+    assert found.tolist() == [1, 1, 1, 1, 1]
 
 
 def test_the_cap_on_the_header_is_the_callers(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +14,8 @@ import numpy as np
 import pytest
 
 from engine import models, resources, weights
+from engine.checkpoint import float32
 from engine.errors import EngineError, kinds
-from engine.weights import float32
 from tests.corpora import hostile, tiny_gpt2
 from tests.corpora.tiny_gpt2 import config, safetensors
 
@@ -148,13 +149,90 @@ def test_an_output_matrix_that_repeats_the_embedding_is_dropped(tmp_path: Path) 
 
 
 def test_what_config_says_of_the_output_matrix_holds(tmp_path: Path) -> None:
-    other = hostile.GOOD | {"lm_head.weight": tiny_gpt2.pattern(tiny_gpt2.V, 4, salt=9)}
+    other = _own_head()
     untied, tied = (config(tie_word_embeddings=value) for value in (False, True))
     checkpoint = weights.read(folder(tmp_path, config=untied, model=safetensors(other)))
     assert checkpoint.tensors["lm_head.weight"].shape == (50_257, 4)
     assert refusal(folder(tmp_path, config=tied, model=safetensors(other))).kind == "weights_head"
     error = refusal(folder(tmp_path, config=untied))
     assert (error.kind, error.facts["tensor"]) == ("weights_tensor", "lm_head.weight")
+
+
+def test_a_stream_brings_what_a_whole_folder_holds(tmp_path: Path) -> None:
+    for id in ("ok_plain", "ok_sharded"):
+        place = CASES[id].write(tmp_path)
+        whole = weights.read(place)
+        with weights.opened(place) as source:
+            for name, tensor in source.stream():
+                assert tensor.tobytes() == whole.tensors[name].tobytes()
+        assert source.dtypes == whole.dtypes
+        assert (source.model, source.sha256, source.notes) == (
+            whole.model,
+            whole.sha256,
+            whole.notes,
+        )
+
+
+def test_no_tensor_of_a_stream_is_held_once_the_next_one_comes(tmp_path: Path) -> None:
+    """Or a whole checkpoint would lie in memory beside the packed one."""
+    same = hostile.GOOD | {"lm_head.weight": hostile.GOOD["wte.weight"]}
+    for stored, n in ((hostile.GOOD, 16), (same, 16), (_own_head(), 17)):
+        seen = []
+        with weights.opened(folder(tmp_path, model=safetensors(stored))) as source:
+            for _, tensor in source.stream():
+                seen.append(weakref.ref(tensor))
+                del tensor
+                assert [ref() for ref in seen if ref() is not None][1:] == []
+        assert len(seen) == n
+
+
+@pytest.mark.parametrize("first", ["wte.weight", "lm_head.weight"])
+def test_an_output_matrix_of_its_own_comes_right_before_the_embedding(
+    first: str, tmp_path: Path
+) -> None:
+    stored = {first: _own_head()[first]} | _own_head()  # at the beginning of the file
+    checkpoint = weights.read(folder(tmp_path, model=safetensors(stored)))
+    with weights.opened(tmp_path) as source:
+        streamed = [name for name, _ in source.stream()]
+    for names in (streamed, [name for name, _ in checkpoint.stream()]):
+        at = names.index("lm_head.weight")
+        assert names[at : at + 2] == ["lm_head.weight", "wte.weight"]
+    assert list(checkpoint.tensors)[::16] == ["wte.weight", "lm_head.weight"]  # as in GPT-2
+
+
+def test_a_stream_that_breaks_off_says_of_no_model_what_it_was(tmp_path: Path) -> None:
+    spoilt = hostile.GOOD | {"ln_f.bias": np.array([0, 0, np.inf, 0], "<f4")}
+    with weights.opened(folder(tmp_path, model=safetensors(spoilt))) as source:
+        with pytest.raises(EngineError) as error:
+            list(source.stream())
+        assert error.value.kind == "weights_not_finite"
+        assert not hasattr(source, "model")
+
+
+def test_a_number_that_is_none_weighs_more_than_a_head_that_does_not_belong(
+    tmp_path: Path,
+) -> None:
+    tied = config(tie_word_embeddings=True)
+    spoilt = _own_head() | {"wpe.weight": np.full((1_024, 4), np.nan, "<f4")}
+    spoilt["wpe.weight"] = spoilt.pop("wpe.weight")  # the last in the file
+    assert refusal(folder(tmp_path, config=tied, model=safetensors(spoilt))).kind == (
+        "weights_not_finite"
+    )
+
+
+def test_rows_ahead_of_the_stream_are_checked_too(tmp_path: Path) -> None:
+    embedding = hostile.GOOD["wte.weight"].copy()
+    embedding[5, 1] = np.nan
+    place = folder(tmp_path, model=safetensors(hostile.GOOD | {"wte.weight": embedding}))
+    with weights.opened(place) as source:
+        assert (source.rows("wte.weight", 5) == embedding[:5]).all()
+        with pytest.raises(EngineError) as error:
+            source.rows("wte.weight", 6)
+    assert (error.value.kind, error.value.facts["at"]) == ("weights_not_finite", "[5, 1]")
+
+
+def _own_head() -> tiny_gpt2.Tensors:
+    return hostile.GOOD | {"lm_head.weight": tiny_gpt2.pattern(tiny_gpt2.V, 4, salt=9)}
 
 
 def test_a_sentence_names_tensor_shape_and_place(tmp_path: Path) -> None:
