@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine import sampling
+from engine import sampling, softmax
 from engine.errors import EngineError
 from engine.events import N_TOP, Event, Floats, Order, Reason, RunFailed, Sampled, frozen
 from engine.request import Pick, Request, Sampling
+from engine.softmax import Sums
 from engine.tokenizer import END_OF_TEXT, Tokenizer
 
 Job = Generator[Event, Order | None, None]
@@ -58,35 +59,40 @@ class Underway:
         pick, self.pick = self.pick, None
         return pick
 
-    def draw(self, position: int, tokenizer: Tokenizer) -> Sampled:
+    def draw(self, position: int, tokenizer: Tokenizer, *, sums: Sums = softmax.sums) -> Sampled:
         """Turn the logits into the token at `position`: by the rule and its coin, or the pick.
+
+        `sums` adds up all weights, as `sampling.distribution` takes it.
 
         Raises:
             EngineError: what `sampling.distribution` says.
         """
         start = time.perf_counter_ns()
         assert self.logits is not None
-        distribution = sampling.distribution(self.logits, self.sampling)
+        distribution = sampling.distribution(self.logits, self.sampling, sums=sums)
         coin, id = None, self.take_pick()
         if id is None:
             coin = sampling.coin(self.request.seed, position)
             id = distribution.choose(coin)
         self.n_written += 1
         top = distribution.top(N_TOP)
+        top_raw, top_final = distribution.raw_of(top), distribution.final(top)
+        rank = distribution.rank(id)
+        one = np.array([id])
         sampled = Sampled(
             position=position,
             token=tokenizer.token(id),
             coin=coin,
             sampling=self.sampling,
-            raw_prob=float(distribution.raw[id]),
-            final_prob=float(distribution.final(np.array([id]))[0]),
+            raw_prob=float(top_raw[rank] if rank < N_TOP else distribution.raw_of(one)[0]),
+            final_prob=float(top_final[rank] if rank < N_TOP else distribution.final(one)[0]),
             n_kept=distribution.n_kept,
             entropy=distribution.entropy,
-            rank=distribution.rank(id),
+            rank=rank,
             span=(start, start),
             top_ids=frozen(top.astype(np.int32)),
-            top_raw=frozen(distribution.raw[top]),
-            top_final=frozen(distribution.final(top)),
+            top_raw=frozen(top_raw),
+            top_final=frozen(top_final),
         )
         return replace(sampled, span=(start, time.perf_counter_ns()))
 

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TORCH = {"models/gpt2.py", "state.py", "linear.py", "runners.py", "meter.py", "generate.py"}
+TORCH |= {"dispatch.py", "probe.py", "vector_sums.py"}
 
 
 def files(folder: str) -> list[Path]:
@@ -64,7 +65,7 @@ def test_torch_is_imported_only_where_it_computes(path: Path) -> None:
 @pytest.mark.parametrize("path", files("app"), ids=lambda p: p.name)
 def test_the_window_meets_torch_only_behind_the_worker(path: Path) -> None:
     heavy = {"torch", "engine.generate", "engine.runners", "engine.state", "engine.linear"}
-    heavy.add("engine.models.gpt2")
+    heavy |= {"engine.models.gpt2", "engine.dispatch", "engine.probe", "engine.vector_sums"}
     met = {module for module, _ in imports(path)} & heavy
     assert not met or path.name == "worker.py"
     now = {module for module, at_import in imports(path) if at_import}

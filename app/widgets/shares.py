@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.events import N_TOP, Floats, Sampled
+from engine.events import Floats, Sampled
 from engine.request import Sampling
 from engine.sampling import Distribution, distribution
 
@@ -115,20 +115,21 @@ def recorded(sampled: Sampled, *, n_vocab: int) -> Shares:
 def what_if(sampled: Sampled, logits: Floats, sampling: Sampling) -> Shares:
     """The same draw, same logits and same coin, under another sampling."""
     d = distribution(logits, sampling)
-    ids = d.top(N_TOP)  # (N,)
-    choice = None if sampled.coin is None else _candidate(d, d.choose(sampled.coin))
+    ids, raw = sampled.top_ids, sampled.top_raw  # (N,) no sampling changes them
+    choice = None if sampled.coin is None else _candidate(d, d.choose(sampled.coin), raw)
     return Shares(
         sampling=sampling,
         n_kept=d.n_kept,
         n_vocab=len(logits),
-        written=_candidate(d, sampled.token.id),
+        written=replace(_candidate(d, sampled.token.id, raw), raw=sampled.raw_prob),
         choice=choice,
         ids=ids,
-        raw=d.raw[ids],
+        raw=raw,
         final=d.final(ids),
     )
 
 
-def _candidate(d: Distribution, id: int) -> Candidate:
-    final = float(d.final(np.array([id]))[0])
-    return Candidate(id, d.rank(id), float(d.raw[id]), final)
+def _candidate(d: Distribution, id: int, top_raw: NDArray[np.float64]) -> Candidate:
+    rank, ids = d.rank(id), np.array([id])
+    raw = top_raw[rank] if rank < len(top_raw) else d.raw_of(ids)[0]
+    return Candidate(id, rank, float(raw), float(d.final(ids)[0]))

@@ -55,6 +55,14 @@ def test_a_pick_outside_the_vocabulary_ends_the_run_and_says_so(engine: Engine) 
     assert "50257" in events[-1].message
 
 
+def test_what_a_draw_tells_is_its_own_and_read_only(engine: Engine) -> None:
+    samples = [e for e in engine.generate(ONCE) if isinstance(e, Sampled)]
+    arrays = [a for s in samples for a in (s.top_ids, s.top_raw, s.top_final)]
+    assert not any(a.flags.writeable for a in arrays)
+    shared = [np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i]]
+    assert not any(shared)
+
+
 class Boom(Exception):
     """Nothing that anybody expects."""
 
