@@ -8,15 +8,19 @@ import os
 import signal
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 from engine import models, weights
 from engine.arguments import Parser, add_run_options, request
 from engine.errors import EngineError
 from engine.events import RunFailed, Sampled, Tokenized
-from engine.report import report, summary
+from engine.report import Ratings, limits_lines, ratings, report, summary
 from engine.request import Request
 from engine.tokenizer import END_OF_TEXT, load
 from engine.trace import Trace
+
+if TYPE_CHECKING:
+    from engine.generate import Engine
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
@@ -57,6 +61,11 @@ def _parser() -> Parser:
     )
     parser.add_argument("--check", metavar="FOLDER", help="accept or refuse a model folder")
     parser.add_argument("--json", action="store_true", help="print one JSON object, nothing else")
+    parser.add_argument(
+        "--limits",
+        action="store_true",
+        help="say how near it came to what this machine can do; measures that once, in two seconds",
+    )
     add_run_options(parser)
     return parser
 
@@ -76,15 +85,29 @@ def _run(request: Request, options: argparse.Namespace) -> int:
             print(request.prompt, end="", flush=True)
         elif isinstance(event, Sampled) and event.token.id != END_OF_TEXT:
             print(stream.push(event.token.id), end="", flush=True)
-    if options.json:
-        print(json.dumps(report(trace)))
-    else:
-        print(stream.finish())
+    if not options.json:
+        print(stream.finish(), flush=True)
         print(summary(trace), file=sys.stderr)
+    rated = _rate(engine, trace) if options.limits else None
+    if options.json:
+        print(json.dumps(report(trace, rated)))
+    else:
+        for line in limits_lines(rated or {}):
+            print(line, file=sys.stderr)
     if isinstance(trace.ended, RunFailed):
         print(trace.ended.message, file=sys.stderr)
         return FAILED
     return INTERRUPTED if interrupted.is_set() else DONE
+
+
+def _rate(engine: Engine, trace: Trace) -> Ratings:
+    from engine import probe  # as above
+
+    try:
+        return ratings(trace, lambda forward: probe.rate(engine.runner, forward))
+    except EngineError as error:  # the run is good without
+        print(error, file=sys.stderr)
+        return {"prefill": None, "decode": None}
 
 
 def _interrupt(interrupted: threading.Event) -> None:

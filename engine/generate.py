@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import models, sampling, tokenizer, weights
+from engine import models, sampling, tokenizer, vector_sums, weights
 from engine.errors import EngineError
 from engine.events import (
     Event,
@@ -42,6 +42,8 @@ class Engine:
     def __init__(self, runner: Runner, *, model: Model, sha256: str) -> None:
         self.model = model
         self.sha256 = sha256
+        self.device = runner.device  # where the weights are: "cpu", "cuda" or "mps"
+        self.dtype = runner.dtype  # what the weights are multiplied in
         self.notes: tuple[str, ...] = ()
         self.position = 0  # how many positions the running pass has read
         self._runner = runner
@@ -70,21 +72,16 @@ class Engine:
         Raises:
             EngineError: what the model registry, the weights reader or the runner says.
         """
-        checkpoint = weights.read(models.find(str(model)))
-        runner = Runner(checkpoint, device=device, dtype=dtype, n_threads=n_threads)
-        engine = cls(runner, model=checkpoint.model, sha256=checkpoint.sha256)
-        engine.notes = checkpoint.notes
+        with weights.opened(models.find(str(model))) as source:
+            runner = Runner(source, device=device, dtype=dtype, n_threads=n_threads)
+        engine = cls(runner, model=source.model, sha256=source.sha256)
+        engine.notes = source.notes
         return engine
 
     @property
-    def device(self) -> str:
-        """Where the weights are: "cpu", "cuda" or "mps"."""
-        return self._runner.device
-
-    @property
-    def dtype(self) -> str:
-        """What the weights are multiplied in."""
-        return self._runner.dtype
+    def runner(self) -> Runner:
+        """What computes: the weights and the state on their device."""
+        return self._runner
 
     def generate(self, request: Request, stopped: Stopped = lambda: False) -> Job:
         """Run a request from position 0, or from the common prefix if it asks for reuse.
@@ -147,7 +144,7 @@ class Engine:
         """Draw once from nothing: the first draw of all takes five times as long as the others."""
         run = Underway(Request("x"), lambda: False, Sampling())
         run.logits = np.zeros(self.model.dimensions.n_vocab, np.float32)
-        run.draw(0, self._tokenizer)
+        run.draw(0, self._tokenizer, sums=vector_sums.sums)
 
     def _refuse_if_busy(self) -> None:
         live = self._live() if self._live is not None else None
@@ -278,7 +275,7 @@ class Engine:
 
     def _sample(self, run: Underway, ids: list[int]) -> Generator[Event, Order | None, None]:
         """Draw, or take what was picked by hand, and append it to the ids."""
-        sampled = run.draw(len(ids), self._tokenizer)
+        sampled = run.draw(len(ids), self._tokenizer, sums=vector_sums.sums)
         ids.append(sampled.token.id)
         yield from run.tell(sampled)
 

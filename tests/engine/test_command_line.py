@@ -4,11 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine import probe
 from engine.__main__ import main
+from engine.errors import EngineError
+from engine.events import Forward, Work
+from engine.floors import Limits, Rating, rate
 
 ROOT = Path(__file__).parents[2]
 FAST = ["--max-tokens", "3"]
@@ -130,3 +135,61 @@ def test_bytes_that_are_no_text_are_refused(capfd: pytest.CaptureFixture[str]) -
 def test_a_number_of_any_length_is_refused_in_a_line(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["x", "--max-tokens", "9" * 5_000]) == 2
     assert len(capfd.readouterr().err) < 200
+
+
+def rated(_: object, forward: Forward) -> Rating:
+    """A probe of a machine that reads 10 GB/s, on which each pass takes 12.5 ms for 100 MB."""
+    limits = Limits("cpu", "float32", 1, 10e9, 50e9, "onednn", 2_000.0, None)
+    forward = replace(forward, span=(0, 12_500_000), work=Work(100_000_000, 90_000_000, 10_000_000))
+    return rate(forward, limits, n_operations=300, n_launches=200)
+
+
+def test_limits_are_said_after_the_run_if_asked(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(probe, "rate", rated)
+    assert main(["Michael Jordan played the sport of", "--limits", *FAST]) == 0
+    out, err = capfd.readouterr()
+    assert out == "Michael Jordan played the sport of basketball.\n\n"
+    assert err.splitlines()[1:] == [
+        "prefill, 6 tokens  ·  ● 12.5 ms"
+        "  ·  ≈ 10.6 ms: memory 10.0 ms, compute 2.0 ms, dispatch 0.6 ms"
+        "  ·  ƒ memory-bound, 80% of that floor, MBU 80%, MFU 16%",
+        "decode, median step  ·  ● 12.5 ms"
+        "  ·  ≈ 10.6 ms: memory 10.0 ms, compute 2.0 ms, dispatch 0.6 ms"
+        "  ·  ƒ memory-bound, 80% of that floor, MBU 80%, MFU 16%",
+        "limits, 1 thread  ·  ● 10.0 GB/s  ·  50.0 GFLOP/s (float32, onednn)"
+        "  ·  2.0 µs an operation",
+    ]
+
+
+def test_limits_are_in_the_table_if_asked(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(probe, "rate", rated)
+    assert main(["Once", "--limits", "--json", "--max-tokens", "1"]) == 0
+    said = json.loads(capfd.readouterr().out)["limits"]
+    assert (said["prefill"]["measured_ms"], said["prefill"]["bound"]) == (12.5, "memory")
+    assert said["decode"] is None
+
+
+def test_a_run_is_good_without_its_limits(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> Rating:
+        raise EngineError("limits", reason="not enough memory")
+
+    monkeypatch.setattr(probe, "rate", refuse)
+    assert main(["Once", "--limits", "--json", "--max-tokens", "2"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["limits"] == {"prefill": None, "decode": None}
+    assert err.startswith("The limits of this machine could not be measured (not enough memory)")
+    assert len(err.splitlines()) == 1
+
+
+def test_nothing_is_probed_unasked(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(probe, "rate", None)
+    assert main(["Once", "--json", "--max-tokens", "1"]) == 0
+    assert "limits" not in json.loads(capfd.readouterr().out)

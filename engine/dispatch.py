@@ -1,0 +1,117 @@
+"""How many operations a pass tells torch to do: counted, on a model too small to take time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.overrides import TorchFunctionMode
+
+from engine.checkpoint import Checkpoint, Config
+from engine.events import Dimensions, Forward, Model
+from engine.linear import Kind
+from engine.runners import Runner
+
+
+def operations(runner: Runner, forward: Forward) -> tuple[int, int]:
+    """How many operations a pass tells torch to do, and how many of them start a kernel.
+
+    Counted, not estimated: the same pass is made with models of one and two layers that are small
+    but otherwise alike. Each further layer adds what the second did. What is done after the pass,
+    to record it, is not counted.
+    """
+    one, two = (_count(runner, forward, n_layer) for n_layer in (1, 2))
+    more = runner.dimensions.n_layer - 1
+    n_operations, n_launches = (a + more * (b - a) for a, b in zip(one, two, strict=True))
+    return n_operations, n_launches
+
+
+def small_runner(
+    device: str, dtype: str, n_threads: int, kind: Kind, *, n_layer: int, n_positions: int
+) -> Runner:
+    """A runner of a GPT-2 whose arithmetic takes next to no time: 32 numbers a token, all zero."""
+    c = 32
+    dimensions = Dimensions(n_layer, 2, c, n_positions, 64)
+    shapes = {"wte": (64, c), "wpe": (n_positions, c), "ln_f": (c,)}
+    for n in range(n_layer):
+        shapes |= {f"h.{n}.ln_1": (c,), f"h.{n}.ln_2": (c,)}
+        shapes |= {f"h.{n}.attn.c_attn": (c, 3 * c), f"h.{n}.attn.c_proj": (c, c)}
+        shapes |= {f"h.{n}.mlp.c_fc": (c, 4 * c), f"h.{n}.mlp.c_proj": (4 * c, c)}
+    tensors: dict[str, NDArray[np.generic]] = {}
+    for name, shape in shapes.items():
+        tensors[f"{name}.weight"] = np.zeros(shape, np.float32)
+        if name not in ("wte", "wpe"):
+            tensors[f"{name}.bias"] = np.zeros(shape[-1], np.float32)
+    checkpoint = Checkpoint(
+        model=Model("small", "Small", dimensions, verified=False),
+        config=Config(dimensions, layer_norm_epsilon=1e-5),
+        tensors=tensors,
+        dtypes=dict.fromkeys(tensors, "F32"),
+        sha256="",
+        notes=(),
+    )
+    return Runner(checkpoint, device=device, dtype=dtype, n_threads=n_threads, kind=kind)
+
+
+class Counter(TorchFunctionMode):
+    """Counts what torch is told to do while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_operations = self.n_launches = 0
+
+    def __torch_function__(
+        self,
+        func: Any,  # noqa: ANN401 - torch does not type its operators
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        result = func(*args, **(kwargs or {}))
+        if _has_tensors(result):  # else it was only asked for a shape or a type
+            self.n_operations += 1
+            self.n_launches += _starts_a_kernel(func.__name__, result, args)
+        return result
+
+
+def _has_tensors(result: object) -> bool:
+    parts = result if isinstance(result, tuple) else (result,)
+    return any(isinstance(part, torch.Tensor) for part in parts)
+
+
+def _starts_a_kernel(name: str, result: object, args: tuple[object, ...]) -> bool:
+    """Not so if it only looks at its tensor in another way, hands it back, or gets memory."""
+    if name.endswith("_") and not name.startswith("_"):  # in place, as copy_
+        return True
+    parts = result if isinstance(result, tuple) else (result,)
+    return not name.startswith("new_empty") and not any(
+        _same_memory(part, arg) for part in parts for arg in args
+    )
+
+
+def _same_memory(a: object, b: object) -> bool:
+    """Whether both are plain tensors that lie in the same storage."""
+    if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
+        return False
+    if a.layout is not torch.strided or b.layout is not torch.strided:  # oneDNN's own
+        return False
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def _count(runner: Runner, forward: Forward, n_layer: int) -> tuple[int, int]:
+    end = forward.first + forward.count
+    small = small_runner(
+        runner.device, runner.dtype, 1, runner.kind, n_layer=n_layer, n_positions=end
+    )
+    small.state.position = forward.first  # as if they were read: what they say does not matter
+    counter = Counter()
+    with counter:
+        if forward.phase == "decode":
+            small.step(0, position=forward.first)
+        else:
+            for _ in small.prefill([0] * forward.count, first=forward.first):
+                pass
+    return counter.n_operations, counter.n_launches
