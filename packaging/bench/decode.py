@@ -1,134 +1,107 @@
-"""Time decode and time to first token of our engine against Hugging Face's eager GPT-2.
+"""Time our engine against every other that is installed, on the same weights, in one run.
 
-    python packaging/bench/decode.py [--tokens 64] [--rounds 3] [--threads 1] [--json FILE]
+    python packaging/bench/decode.py [--quick] [--threads N] [--rounds N] [--tokens N]
+                                     [--prompts N ...] [--dtypes D ...] [--json FILE]
+                                     [--model random|embedded|FOLDER]
 
-Same weights, same float32, same threads, greedy, with a KV cache on both sides. Ours is
-`Engine.generate` with all that a run does: tokenizing, the float64 sampling rule over all ids, and
-every row recorded in a trace; theirs is the bare model and argmax. The rounds are interleaved, so
-that a machine that slows down slows both. Needs the packages of the test extra.
+Peers: Hugging Face's GPT-2, eager and sdpa (`transformers`), CTranslate2 (`ctranslate2`) and
+llama.cpp (`llama-cpp-python`). What is not installed or cannot do a dtype is left out with a word;
+nothing is downloaded. The weights are GPT-2 124M's shape filled with random numbers, the same for
+all, unless --model says otherwise.
+
+Every engine has a process of its own, so that its memory is its own. They write in turn, greedily,
+one stream, so that a machine that slows down slows all. Before the first round each reads every
+prompt without a clock. What others use of the processors is read from /proc/stat during each run;
+disturbed runs do not count while undisturbed ones are left.
+
+TTFT: from the call to the first token, ours with tokenizing. Tok/s: tokens after the first over the
+seconds after the first. Load: from the file, warm, to a usable engine; libraries are imported
+before. Peak: the most resident memory of the process. Floor: the time that the bytes and
+multiplications of a pass take at the best rates torch showed in this run, over the time it took;
+weights that fit in the processor's cache may pass 100 %.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import time
-import warnings
-from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from statistics import median
-from typing import Any
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
+sys.path[:1] = [str(ROOT), str(ROOT / "packaging")]  # instead of this folder
 
-import torch  # noqa: E402 - the path comes first
-import transformers  # noqa: E402
-
-from engine.generate import Engine  # noqa: E402
+from bench import random_model, report  # noqa: E402 - the path comes first
+from bench.race import Race  # noqa: E402
+from bench.table import rows  # noqa: E402
+from engine import models  # noqa: E402
+from engine.config import read_config  # noqa: E402
+from engine.errors import EngineError  # noqa: E402
 from engine.meter import machine  # noqa: E402
-from engine.request import Request, Sampling  # noqa: E402
-from engine.trace import Trace  # noqa: E402
 
-MODEL = ROOT / "resources" / "models" / "decodescope-6x8"
-PROMPT = [7454, 2402, 257, 640, 11, 612, 373, 257, 1310, 2576, 3706, 20037, 13, 1881, 6076, 1110]
-LONG = PROMPT * 8
-TEXT = {16: "Once upon a time, there was a little girl named Lily. One spring day"}
-TEXT[128] = TEXT[16] * 8
-
-Answer = tuple[list[int], float, float]  # ids, seconds to the first, seconds for the others
-
-
-def ours(engine: Engine, prompt: list[int], n_tokens: int) -> Answer:
-    """Greedy decode by Engine.generate: every event made, everything recorded in a trace."""
-    request = Request(TEXT[len(prompt)], max_tokens=n_tokens, sampling=Sampling(temperature=0))
-    trace, first = Trace(), 0.0
-    start = time.perf_counter()
-    for event in engine.generate(request):
-        trace.append(event)
-        if not first and trace.samples:
-            first = time.perf_counter()
-    assert [token.id for token in trace.tokens[: trace.n_prompt]] == prompt
-    ids = [sampled.token.id for sampled in trace.samples]
-    return ids, first - start, time.perf_counter() - first
-
-
-def theirs(model: Any, prompt: list[int], n_tokens: int) -> Answer:  # noqa: ANN401 - untyped
-    """Greedy decode by the model itself, without generate()'s own costs."""
-    with torch.inference_mode():
-        start = time.perf_counter()
-        out = model(input_ids=torch.tensor([prompt]), use_cache=True, logits_to_keep=1)
-        ids = [int(out.logits[0, -1].numpy().argmax())]
-        first = time.perf_counter()
-        for _ in range(n_tokens - 1):
-            out = model(
-                input_ids=torch.tensor([ids[-1:]]),
-                past_key_values=out.past_key_values,
-                use_cache=True,
-                logits_to_keep=1,
-            )
-            ids.append(int(out.logits[0, -1].numpy().argmax()))
-    return ids, first - start, time.perf_counter() - first
-
-
-def measure(*, n_tokens: int, n_rounds: int, n_threads: int) -> dict[str, Any]:
-    """Medians over the rounds, after one round that does not count."""
-    torch.set_num_threads(n_threads)
-    engine = Engine.load(MODEL, "cpu", "float32", n_threads=n_threads)
-    model = transformers.GPT2LMHeadModel.from_pretrained(
-        MODEL, attn_implementation="eager", dtype=torch.float32
-    ).eval()
-    sides: dict[str, Callable[[list[int], int], Answer]] = {
-        "ours": lambda prompt, n: ours(engine, prompt, n),
-        "theirs": lambda prompt, n: theirs(model, prompt, n),
-    }
-    rates: dict[str, list[float]] = {side: [] for side in sides}
-    ttft: dict[str, dict[int, list[float]]] = {side: {16: [], 128: []} for side in sides}
-    answers: dict[str, list[int]] = {}
-    for round_ in range(n_rounds + 1):
-        for side, decode in sides.items():
-            ids, first, rest = decode(PROMPT, n_tokens)
-            _, first_long, _ = decode(LONG, 1)
-            answers[side] = ids
-            if round_:
-                rates[side].append((n_tokens - 1) / rest)
-                ttft[side][16].append(first * 1e3)
-                ttft[side][128].append(first_long * 1e3)
-    return {
-        "machine": machine("cpu", n_threads).name,
-        "threads": n_threads,
-        "same_ids": answers["ours"] == answers["theirs"],
-        "decode_tok_s": {side: round(median(rates[side]), 1) for side in sides},
-        "decode_ratio": round(
-            median(a / b for a, b in zip(rates["ours"], rates["theirs"], strict=True)), 2
-        ),
-        "ttft_ms": {
-            side: {str(n): round(median(times), 2) for n, times in ttft[side].items()}
-            for side in sides
-        },
-    }
+PROMPTS = [16, 128, 512, 960]
+DTYPES = ["float32", "bfloat16", "int8"]
+QUICK = {"rounds": 1, "tokens": 16, "prompts": [16]}
+RANDOM = "random"
 
 
 def main() -> None:
+    options = _options()
+    with TemporaryDirectory(prefix="decodescope-bench-") as place:
+        try:
+            folder = _folder(options.model, Path(place))
+            size = read_config(folder).dimensions
+        except EngineError as error:
+            sys.exit(str(error))
+        room = size.n_positions - options.tokens
+        race = Race(
+            size, [n for n in options.prompts if n <= room], options.threads, options.tokens
+        )
+        if left := [n for n in options.prompts if n > room]:
+            race.notes.append(f"prompts of {left} left out: the context is {size.n_positions}")
+        race.run(options.dtypes, options.rounds, folder=folder, place=Path(place))
+    print(
+        f"{machine('cpu', options.threads).name}, threads: {options.threads}, model: "
+        f"{options.model}, tokens: {options.tokens}, rounds: {options.rounds}"
+    )
+    if not race.runs:
+        sys.exit("\n".join([*race.notes, "nothing was timed"]))
+    print("\n".join(report.lines(race)))
+    if options.json:
+        found = rows(race.runs, race.loaded, race.floors, threads=options.threads)
+        options.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
+
+
+def _folder(model: str, place: Path) -> Path:
+    """Where the weights are; random ones are written first."""
+    if model != RANDOM:
+        return models.find(model)
+    random_model.write(place / "gpt2-random")
+    return place / "gpt2-random"
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one short round of one prompt")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=64, help="to write after each prompt")
+    parser.add_argument(
+        "--prompts", type=int, nargs="+", default=PROMPTS, metavar="N", help="multiples of 16"
+    )
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES[:1])
+    parser.add_argument("--model", default=RANDOM, metavar=f"{RANDOM}|embedded|FOLDER")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as objects")
+    if parser.parse_known_args()[0].quick:
+        parser.set_defaults(**QUICK)
     options = parser.parse_args()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    warnings.simplefilter("ignore", FutureWarning)  # their cache argument is being renamed
     if options.tokens < 2 or options.rounds < 1 or options.threads < 1:
         parser.error("at least 2 tokens, 1 round and 1 thread")
-    result = measure(n_tokens=options.tokens, n_rounds=options.rounds, n_threads=options.threads)
-    for name, value in result.items():
-        print(f"{name:14} {value}")
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    if any(n < 16 or n % 16 for n in options.prompts):
+        parser.error("prompts are multiples of 16 tokens")
+    return options
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Benches: what the engine and the window cost, measured."""
