@@ -61,12 +61,16 @@ def serve(engine: str, dtype: str, path: str, n_threads: str) -> Iterator[Answer
 
 
 def limits(dtypes: str, n_threads: str) -> Iterator[Answer]:
-    from bench.limits import Prober  # late: the other processes need no torch of ours
+    from engine import probe  # late: the other processes need no torch of ours
 
-    prober = Prober(dtypes.split(","), int(n_threads))
+    names = [name for name in dtypes.split(",") if name in ("float32", "bfloat16")]
     yield {}
     for _ in sys.stdin:
-        yield dict(prober.measure())
+        found = {name: probe.measure("cpu", name, int(n_threads)) for name in names or ["float32"]}
+        yield {
+            "bytes_s": max(limits.bandwidth for limits in found.values()),
+            "flops_s": {name: found[name].flops for name in names},
+        }
 
 
 JOBS: dict[str, Callable[..., Iterator[Answer]]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 
 from embedded_model.checkpoint import Checkpoint
+from embedded_model.figures import SHORT
 from embedded_model.rest_rows import Filled, Share
 from embedded_model.settings import COPYING, Settings, Stage, Start
 from embedded_model.streams import Stream, Streams
@@ -22,7 +23,6 @@ TITLES = {
     "drills": "Drills",
     COPYING: "Copying: random tokens, repeated; only the repeats are scored",
 }
-SHORT = {"A": "tier A", "B": "tier B", "C": "tier C", "stories": "stories"}
 WAVES = "The positions began as smooth waves in half of the dimensions"
 
 

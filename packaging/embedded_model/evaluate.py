@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "packaging")]
 
 import numpy as np  # noqa: E402 - the path comes first
 
-from embedded_model import corpus, figures, measures, stories  # noqa: E402
+from embedded_model import corpus, figures, measures, settings, stories, streams  # noqa: E402
 from embedded_model.figures import Figures  # noqa: E402
 from embedded_model.measures import N_FREQUENT, N_SEQUENCES, SEQUENCE, Ids  # noqa: E402
 from embedded_model.refusal import Refusal  # noqa: E402
@@ -31,7 +31,6 @@ from engine.generate import Engine  # noqa: E402
 from engine.request import Capture, Request, Sampling  # noqa: E402
 from engine.tokenizer import END_OF_TEXT  # noqa: E402
 
-N_STORIES, STORY_SEED = 300, 99  # no training reads this seed
 PROMPTS = (
     "Michael Jordan played the sport of",
     "Once upon a time, there was a little girl named Lily.",
@@ -86,13 +85,14 @@ def held_out_texts(folder: Path | None) -> Texts:
     for tier in corpus.TIERS:
         if found := [document.text for document in documents if document.tier == tier]:
             texts[tier] = found
-    return texts | {"stories": list(stories.stories(N_STORIES, seed=STORY_SEED))}
+    seeds = settings.read().corpus
+    held_out = stories.stories(seeds.n_held_out_stories, seed=seeds.held_out_seed)
+    return texts | {"stories": list(held_out)}
 
 
 def stream(texts: Iterable[str]) -> Ids:
     """(n,) the tokens of each text, followed by <|endoftext|>."""
-    encode = tokenizer.load().ids
-    return np.array([id for text in texts for id in (*encode(text), END_OF_TEXT)], np.intp)
+    return streams.tokenized(texts)[0].astype(np.intp)
 
 
 def evaluate(subject: Subject, texts: Texts, *, say: Say) -> Figures:
@@ -106,8 +106,8 @@ def evaluate(subject: Subject, texts: Texts, *, say: Say) -> Figures:
     Raises:
         Refusal: the texts are too short to measure anything by.
     """
-    streams = {name: stream(found) for name, found in texts.items()}
-    natural = _sequences(streams)
+    tokens = {name: stream(found) for name, found in texts.items()}
+    natural = _sequences(tokens)
     frequent = np.arange(N_FREQUENT) if subject.trained is None else subject.trained
     repeated = measures.repeats(frequent)
     say("copying")
@@ -115,7 +115,7 @@ def evaluate(subject: Subject, texts: Texts, *, say: Say) -> Figures:
     say("heads")
     scores = measures.head_scores(subject, natural, repeated)
     losses = {}
-    for name, ids in streams.items():
+    for name, ids in tokens.items():
         if len(ids) < subject.n_positions:
             say(f"{name}: left out, {len(ids):,} tokens are less than one window")
             continue

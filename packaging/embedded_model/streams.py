@@ -20,7 +20,8 @@ from engine import tokenizer
 from engine.tokenizer import END_OF_TEXT, N_VOCAB
 
 NAME = "streams.npz"
-TIERS = ("A", "B", "C")
+
+Ids = tuple[NDArray[np.int64], NDArray[np.int64]]  # token ids, and where documents begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +64,27 @@ def build(documents: list[corpus.Document], settings: Corpus, *, n_rows: int) ->
         "stories": stories.stories(settings.n_stories, seed=settings.story_seed),
         "drills": drills.drills(settings.n_drills, seed=settings.drill_seed),
     }
-    training = {tier: _tokenized(_texts(books, tier)) for tier in TIERS}
-    training |= {name: _tokenized(texts) for name, texts in made.items()}
-    unseen = {tier: _tokenized(_texts(held_out, tier)) for tier in TIERS}
-    unseen["stories"] = _tokenized(
+    training = {tier: tokenized(_texts(books, tier)) for tier in corpus.TIERS}
+    training |= {name: tokenized(texts) for name, texts in made.items()}
+    unseen = {tier: tokenized(_texts(held_out, tier)) for tier in corpus.TIERS}
+    unseen["stories"] = tokenized(
         stories.stories(settings.n_held_out_stories, seed=settings.held_out_seed)
     )
     vocabulary = _vocabulary({name: ids for name, (ids, _) in training.items()}, settings, n_rows)
     place = np.full(N_VOCAB, n_rows, np.uint16)
     place[vocabulary] = np.arange(n_rows)
     return Streams(vocabulary, _placed(training, place), _placed(unseen, place))
+
+
+def tokenized(texts: Iterable[str]) -> Ids:
+    """The ids of texts, each followed by <|endoftext|>, and where each begins."""
+    encode = tokenizer.load().ids
+    ids: list[int] = []
+    starts: list[int] = []
+    for text in texts:
+        starts.append(len(ids))
+        ids += [*encode(text), END_OF_TEXT]
+    return np.array(ids, np.int64), np.array(starts, np.int64)
 
 
 def save(streams: Streams, path: Path) -> None:
@@ -113,21 +125,8 @@ def load(path: Path) -> Streams:
         ) from error
 
 
-Ids = tuple[NDArray[np.int64], NDArray[np.int64]]  # token ids, and where documents begin
-
-
 def _texts(documents: list[corpus.Document], tier: str) -> list[str]:
     return [document.text for document in documents if document.tier == tier]
-
-
-def _tokenized(texts: Iterable[str]) -> Ids:
-    encode = tokenizer.load().ids
-    ids: list[int] = []
-    starts: list[int] = []
-    for text in texts:
-        starts.append(len(ids))
-        ids += [*encode(text), END_OF_TEXT]
-    return np.array(ids, np.int64), np.array(starts, np.int64)
 
 
 def _placed(streams: Mapping[str, Ids], place: NDArray[np.uint16]) -> dict[str, Stream]:
