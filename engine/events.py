@@ -151,6 +151,7 @@ class Forward:
     waited_ns: int  # how long the generator stood suspended before this pass; never latency
     memory: Memory
     work: Work
+    device_ns: int | None = None  # the pass by the device's own clock, where it has one
     # q, k, v: (L, H, rows, D); residual: (2L + 1, rows, C); logits: (V,) of the last position,
     # unshifted
     q: Floats | None = field(default=None, repr=False, compare=False)

@@ -9,7 +9,6 @@ import inspect
 import time
 import weakref
 from collections.abc import Generator
-from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +28,9 @@ from engine.events import (
 )
 from engine.job import Job, Stopped, Underway, failed
 from engine.meter import work
-from engine.request import Request, Sampling
+from engine.request import Request, Sampling, is_index
 from engine.runners import Runner
+from engine.timing import own_span
 from engine.tokenizer import Tokenizer
 from engine.trace import Trace
 from engine.untrusted import quoted
@@ -133,7 +133,7 @@ class Engine:
         self._refuse_if_busy()
         if trace.started is None or trace.started.sha256 != self.sha256:
             raise EngineError("branch_weights", model=self.model.title)
-        if not _is_index(step, trace.n_steps):
+        if not is_index(step, trace.n_steps):
             raise EngineError("branch_step", found=quoted(step), n_steps=trace.n_steps)
         ids = [token.id for token in trace.tokens[: trace.n_prompt + step]]
         run = Underway(request, stopped, request.sampling, n_written=int(step))
@@ -186,7 +186,7 @@ class Engine:
         if run.logits is None:  # not recorded: the pass is made again
             if not self._restore(run, ids[:-1]):
                 return
-            self._step(ids)
+            self._step(run, ids)
             run.logits = self._runner.logits()
         yield from self._sample(run, ids)
         yield from self._decode(run, ids, found=self._common_prefix(ids))
@@ -204,15 +204,16 @@ class Engine:
             start, first = time.perf_counter_ns(), len(ids) - 1
             if not self._restore(run, ids[:first]):
                 return
-            self._step(ids)
+            self._step(run, ids)
             forward = self._forward(run, "decode", first, 1, start, reused=found)
             found = 0
             yield from run.tell(forward)
             yield from self._sample(run, ids)
 
-    def _step(self, ids: list[int]) -> None:
+    def _step(self, run: Underway, ids: list[int]) -> None:
         """Read the last of the ids; the state holds all before it."""
         first = len(ids) - 1
+        self._runner.expect(run.sampling, run.request.seed)
         self._runner.step(ids[first], position=first)
         self._read[first:] = [ids[first]]
         self.position = first + 1
@@ -252,8 +253,9 @@ class Engine:
             rows_from, end - rows_from, attention=capture.attention, residual=capture.residual
         )
         run.logits = logits = frozen(runner.logits())
-        span = (start, time.perf_counter_ns())
         sampling.peak(logits)  # refuses what is no number: such a pass is not told
+        waited, device_ns = run.take_wait(), runner.device_ns()
+        span = own_span(start, time.perf_counter_ns(), waited, device_ns)
         return Forward(
             phase=phase,
             first=first,
@@ -261,11 +263,12 @@ class Engine:
             reused=reused,
             span=span,
             layer_spans=runner.layer_spans(),
-            waited_ns=run.take_wait(),
+            waited_ns=waited,
             memory=runner.memory(end),
             work=work(
                 self.model.dimensions, first, count, item_weight=runner.item_weight, item_kv=4
             ),
+            device_ns=device_ns,
             q=rows.q,
             k=rows.k,
             v=rows.v,
@@ -291,7 +294,3 @@ class Engine:
             machine=runner.machine,
             at_ns=at_ns,
         )
-
-
-def _is_index(value: object, n: int) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Integral) and 0 <= int(value) < n

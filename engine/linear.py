@@ -35,6 +35,7 @@ class Linear(ABC):
 
     nbytes: int  # of the weights as they lie in memory, bias included
     rows: Tensor | None = None  # (out, in): a view of the matrix, where the kind keeps it plain
+    bias: Tensor | None = None  # (out,)
 
     @abstractmethod
     def __call__(self, x: Tensor) -> Tensor:
@@ -151,15 +152,15 @@ class _Plain(Linear):
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self._weight = weight  # (in, out)
-        self._bias = bias
+        self.bias = bias
         self.rows = weight.t()
         self.nbytes = weight.nbytes + _nbytes(bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         x = x.to(self._weight.dtype)
-        if self._bias is None:
+        if self.bias is None:
             return torch.mm(x, self._weight)  # (n, out)
-        return torch.addmm(self._bias, x, self._weight)  # (n, out)
+        return torch.addmm(self.bias, x, self._weight)  # (n, out)
 
 
 class _OneDnn(Linear):
@@ -168,24 +169,24 @@ class _OneDnn(Linear):
     def __init__(self, rows: Tensor, bias: Tensor | None) -> None:
         self._dtype = rows.dtype
         self._weight = _found(torch.ops.mkldnn, "_reorder_linear_weight")(rows, PACKED_FOR)
-        self._bias = bias
+        self.bias = bias
         pointwise = _found(torch.ops.mkldnn, "_linear_pointwise")
         # An overload picked beforehand saves 15 us a call of looking for the right one.
         self._unary, self._binary = pointwise.default, pointwise.binary
         self.nbytes = rows.nbytes + _nbytes(bias)
 
     def __call__(self, x: Tensor) -> Tensor:
-        y: Tensor = self._unary(x.to(self._dtype), self._weight, self._bias, "none", [], "")
+        y: Tensor = self._unary(x.to(self._dtype), self._weight, self.bias, "none", [], "")
         return y  # (n, out)
 
     def gelu(self, x: Tensor) -> Tensor:
-        y: Tensor = self._unary(x.to(self._dtype), self._weight, self._bias, "gelu", [], "tanh")
+        y: Tensor = self._unary(x.to(self._dtype), self._weight, self.bias, "gelu", [], "tanh")
         return y  # (n, out)
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         if self._dtype is not torch.float32:  # the fused sum would round the residual
             return super().add(x, residual)
-        y: Tensor = self._binary(x, residual, self._weight, self._bias, "add")
+        y: Tensor = self._binary(x, residual, self._weight, self.bias, "add")
         return y  # (n, out)
 
 
@@ -207,17 +208,17 @@ class _HalfSerial(Linear):
 
     def __init__(self, rows: Tensor, bias: Tensor | None) -> None:
         n_out = len(rows)
-        self._bias = rows.new_zeros(n_out) if bias is None else bias  # older torch insists on one
+        self.bias = rows.new_zeros(n_out) if bias is None else bias  # older torch insists on one
         # torch.* rather than torch.ops.*, whose warnings Python cannot catch.
         self._multiply = _found(torch, "fbgemm_linear_fp16_weight_fp32_activation")
         # Both say that they will go one day. The filter stays, as engines are loaded in threads and
         # what is put back in one is put back under the others.
         warnings.filterwarnings("ignore", r"fbgemm_\w+ is deprecated", UserWarning)
         self._packed = _found(torch, "fbgemm_pack_gemm_matrix_fp16")(rows)
-        self.nbytes = rows.nbytes // 2 + _nbytes(self._bias)
+        self.nbytes = rows.nbytes // 2 + _nbytes(self.bias)
 
     def __call__(self, x: Tensor) -> Tensor:
-        y: Tensor = self._multiply(x, self._packed, self._bias)
+        y: Tensor = self._multiply(x, self._packed, self.bias)
         return y  # (n, out)
 
 

@@ -139,6 +139,11 @@ def check_prompt(prompt: object) -> None:
         raise EngineError("prompt_not_text", at=error.start) from error
 
 
+def is_index(value: object, n: int) -> bool:
+    """Whether it is a whole number from 0 to n - 1, and no bool."""
+    return not isinstance(value, bool) and isinstance(value, Integral) and 0 <= int(value) < n
+
+
 def _whole(value: object, kind: str, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise EngineError(kind, found=quoted(value))

@@ -10,26 +10,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine import linear, meter
-from engine import state as states
+from engine import devices, linear, meter
 from engine.checkpoint import Source
-from engine.errors import EngineError
 from engine.events import Floats, Memory, Span, frozen
 from engine.linear import Kind, Trial
-from engine.model_folder import EMBEDDING, HEAD
-from engine.models import gpt2
+from engine.model_folder import HEAD
+from engine.models import gpt2, packing
+from engine.request import Sampling
 from engine.state import K, Q, State, V
 
 SHORT = 16  # rows below which a chunk is over before more threads would have helped
 CHUNK = 128  # positions a prefill reads at once: tens of ms, so that a stop is heard soon
 HEAD_ROWS = 8_192  # rows of the head that it is timed on: packing all 50,257 takes 0.2 s a kind
-
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-_DTYPES_ON = {
-    "cpu": ("float32", "bfloat16"),  # a CPU multiplies float16 a dozen times slower than float32
-    "cuda": ("float16", "float32", "bfloat16"),
-    "mps": ("float32", "float16"),
-}  # the first is the automatic choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +77,23 @@ class Runner:
             EngineError: kind "device", "dtype" or "memory", or what the source says.
         """
         self.dimensions = source.config.dimensions
-        self.device = _device(device)
-        self.dtype = _dtype(dtype, self.device)
+        self.device = devices.device(device)
+        self.dtype = devices.dtype(dtype, self.device)
         cores = meter.n_cores()
         self._prefill_threads = n_threads or cores
         self._decode_threads = n_threads or max(1, cores - 1)
         self.machine = meter.machine(self.device, self._decode_threads)
-        _check_memory(source, self.device, _DTYPES[self.dtype])
+        devices.check_memory(source, self.device, devices.DTYPES[self.dtype])
         plan = self._plan(source, kind)
         if plan.layers == "half_serial":  # one thread multiplies: others would only be waited for
             self._prefill_threads = self._decode_threads
         self.kind = plan.layers
         self.item_weight = linear.item_bytes(plan.layers, plan.dtype)
         try:
-            self._weights = gpt2.pack(source, plan)
+            self._weights = packing.pack(source, plan)
             self.state = State(self.dimensions, device=self.device)
         except (torch.OutOfMemoryError, MemoryError) as error:
-            raise _no_memory(source, self.device, plan.dtype) from error
+            raise devices.no_memory(source, self.device, plan.dtype) from error
         self.weight_bytes = self._weights.nbytes
         self._logits: Tensor | None = None
         self._spans: tuple[Span, ...] = ()
@@ -142,6 +134,11 @@ class Runner:
         self.state.position = position + 1
         self._logits = self._head()
 
+    @property
+    def weights(self) -> gpt2.Weights:
+        """The packed weights, for those who compute with them in another order."""
+        return self._weights
+
     def threads(self, count: int) -> int:
         """How many threads read `count` positions at once."""
         return self._decode_threads if count < SHORT else self._prefill_threads
@@ -173,6 +170,13 @@ class Runner:
         """
         return self._spans if self.device == "cpu" else ()
 
+    def device_ns(self) -> int | None:
+        """How long the last pass took by the device's own clock; None where it has none."""
+        return None
+
+    def expect(self, sampling: Sampling, seed: int) -> None:
+        """Say how the next token will be drawn, in case that steps can be made ahead of it."""
+
     def synchronize(self) -> None:
         """Wait until the device has done all it was told."""
         if self.device == "cuda":
@@ -198,27 +202,27 @@ class Runner:
     def _head(self) -> Tensor:
         return gpt2.logits(self._weights, self.state, position=self.state.position - 1)
 
-    def _plan(self, source: Source, kind: Kind | None) -> gpt2.Plan:
+    def _plan(self, source: Source, kind: Kind | None) -> packing.Plan:
         """Decide how matrices are packed: one kind for the layers, one for the far larger head."""
-        dtype, half = _DTYPES[self.dtype], _exact_in_half(source)
+        dtype, half = devices.DTYPES[self.dtype], devices.exact_in_half(source)
         among = (kind,) if kind else linear.kinds(self.device, dtype, exact_in_half=half)
         layers = linear.choose(
-            gpt2.numbers(source, "h.0.mlp.c_fc.weight"),
-            gpt2.numbers(source, "h.0.mlp.c_fc.bias"),
+            packing.numbers(source, "h.0.mlp.c_fc.weight"),
+            packing.numbers(source, "h.0.mlp.c_fc.bias"),
             dtype=dtype,
             among=among,
             trials=(Trial(1, self._decode_threads, 64), Trial(64, self._prefill_threads, 1)),
         )
         item = linear.item_bytes(layers, dtype)  # one size throughout, so that bytes can be counted
         head = linear.choose(
-            gpt2.numbers(source, gpt2.head_name(source), n_rows=HEAD_ROWS).T,
+            packing.numbers(source, packing.head_name(source), n_rows=HEAD_ROWS).T,
             None,
             dtype=dtype,
             among=[k for k in among if linear.item_bytes(k, dtype) == item],
             trials=(Trial(1, self._decode_threads, 1),),
             rather=() if HEAD in source.dtypes else ("linear", "columns"),  # spares the table
         )
-        return gpt2.Plan(self.device, dtype, layers, head)
+        return packing.Plan(self.device, dtype, layers, head)
 
     def _warm_up(self) -> None:
         for _ in self.prefill([0], first=0):
@@ -227,59 +231,6 @@ class Runner:
             self.step(0, position=1)
         self.synchronize()
         self.state.position, self._logits, self._spans = 0, None, ()
-
-
-def _device(asked: str) -> str:
-    present = ["cpu"]
-    if torch.cuda.is_available():
-        present.append("cuda")
-    if torch.backends.mps.is_available():
-        present.append("mps")
-    if asked == "auto":
-        return "cuda" if "cuda" in present else "cpu"
-    if asked not in present:
-        raise EngineError("device", found=asked, present=", ".join(present))
-    return asked
-
-
-def _dtype(asked: str, device: str) -> str:
-    allowed = _DTYPES_ON[device]
-    if asked == "auto":
-        return allowed[0]
-    if asked not in allowed:
-        raise EngineError("dtype", found=asked, device=device, allowed=", ".join(allowed))
-    return asked
-
-
-def _check_memory(source: Source, device: str, dtype: torch.dtype) -> None:
-    """Refuse a model that cannot fit before the system has to stop us."""
-    available = meter.available_bytes(device)
-    if available is not None and _needed(source, device, dtype) > available:
-        raise _no_memory(source, device, dtype)
-
-
-def _needed(source: Source, device: str, dtype: torch.dtype) -> int:
-    """Bytes of weights and state, packed as tightly as can be."""
-    kinds = linear.kinds(device, dtype, exact_in_half=_exact_in_half(source))
-    item = min(linear.item_bytes(kind, dtype) for kind in kinds)
-    dimensions = source.config.dimensions
-    return item * dimensions.n_params + states.bytes_for(dimensions)
-
-
-def _no_memory(source: Source, device: str, dtype: torch.dtype) -> EngineError:
-    available = meter.available_bytes(device)
-    return EngineError(
-        "memory",
-        device=device,
-        needed=_needed(source, device, dtype),
-        available="fewer" if available is None else available,
-    )
-
-
-def _exact_in_half(source: Source) -> bool:
-    """Whether every matrix is stored in float16, so that keeping it so loses nothing."""
-    matrices = ("c_attn.weight", "c_proj.weight", "c_fc.weight", EMBEDDING, HEAD)
-    return all(d == "F16" for name, d in source.dtypes.items() if name.endswith(matrices))
 
 
 def _copied(rows: Tensor) -> Floats:

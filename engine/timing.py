@@ -70,3 +70,29 @@ class Timing:
 def length(span: Span) -> int:
     """Nanoseconds from start to end."""
     return span[1] - span[0]
+
+
+def own_span(start: int, end: int, waited: int, device_ns: int | None) -> Span:
+    """A pass's span without what was hidden from the clock by a caller who let it wait.
+
+    A device that works ahead does so behind the draw, which costs nobody anything, but also while
+    the run is suspended (a pace, a pause): that is in no figure, and so must not make a pass look
+    shorter than it was. Its span ends when its numbers are here and lasts
+
+        max(end - start, min(device_ns, end - start + waited))
+
+    Args:
+        start: when the run asked for the pass, on the CPU's clock, ns.
+        end: when its numbers were here.
+        waited: ns that the run was suspended before it asked.
+        device_ns: how long the device worked at it; None: it began when it was asked.
+
+    >>> own_span(1000, 1300, 0, 500)  # 200 of 500 ns were behind the draw
+    (1000, 1300)
+    >>> own_span(1000, 1010, 50_000, 500)  # all of it was behind a pause
+    (510, 1010)
+    """
+    took = end - start
+    if device_ns is not None:
+        took = max(took, min(device_ns, took + waited))
+    return end - took, end

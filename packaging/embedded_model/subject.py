@@ -16,7 +16,7 @@ from embedded_model.measures import SEQUENCE, Floats, Ids
 from embedded_model.refusal import Refusal
 from engine import attention, weights
 from engine.generate import Engine
-from engine.models import gpt2
+from engine.models import packing
 from engine.runners import Runner
 
 CHUNK = 64  # rows whose logits are made together: 13 MB
@@ -51,9 +51,9 @@ class Subject:
             checkpoint, device="cpu", dtype="float32", n_threads=n_threads, kind="linear"
         )
         self.engine = Engine(self._runner, model=checkpoint.model, sha256=checkpoint.sha256)
-        self._head = gpt2.numbers(checkpoint, gpt2.head_name(checkpoint))  # (V, C)
-        self._scale = gpt2.numbers(checkpoint, "ln_f.weight")  # (C,)
-        self._shift = gpt2.numbers(checkpoint, "ln_f.bias")  # (C,)
+        self._head = packing.numbers(checkpoint, packing.head_name(checkpoint))  # (V, C)
+        self._scale = packing.numbers(checkpoint, "ln_f.weight")  # (C,)
+        self._shift = packing.numbers(checkpoint, "ln_f.bias")  # (C,)
 
     @property
     def untrained(self) -> NDArray[np.bool_] | None:

@@ -12,7 +12,7 @@ from app import choices, theme
 from app.store import Store
 from app.transport import Transport
 from app.worker import Loaded, Wanted
-from engine import models, runners
+from engine import devices, models
 from engine.events import Model
 from engine.trace import Trace
 
@@ -186,7 +186,7 @@ def test_the_device_that_the_model_is_on_is_offered_from_then_on(
 
 
 def test_the_formats_offered_are_those_that_the_engine_takes() -> None:
-    assert choices.DTYPES_ON == runners._DTYPES_ON
+    assert choices.DTYPES_ON == devices.DTYPES_ON
 
 
 def test_model_and_device_rest_during_a_run(bar: Transport, store: Store, recorded: Trace) -> None:
