@@ -250,7 +250,11 @@ class Engine:
         runner, capture, end = self._runner, run.request.capture, first + count
         rows_from = 0 if phase == "prefill" else first
         rows = runner.rows(
-            rows_from, end - rows_from, attention=capture.attention, residual=capture.residual
+            rows_from,
+            end - rows_from,
+            attention=capture.attention,
+            residual=capture.residual,
+            room=run.room(end, self.model.dimensions) if phase == "prefill" else 0,
         )
         run.logits = logits = frozen(runner.logits())
         sampling.peak(logits)  # refuses what is no number: such a pass is not told

@@ -11,7 +11,17 @@ import numpy as np
 
 from engine import sampling, softmax
 from engine.errors import EngineError
-from engine.events import N_TOP, Event, Floats, Order, Reason, RunFailed, Sampled, frozen
+from engine.events import (
+    N_TOP,
+    Dimensions,
+    Event,
+    Floats,
+    Order,
+    Reason,
+    RunFailed,
+    Sampled,
+    frozen,
+)
 from engine.request import Pick, Request, Sampling
 from engine.softmax import Sums
 from engine.tokenizer import END_OF_TEXT, Tokenizer
@@ -58,6 +68,10 @@ class Underway:
         """The id picked by hand for the next draw, once."""
         pick, self.pick = self.pick, None
         return pick
+
+    def room(self, n_prompt: int, dimensions: Dimensions) -> int:
+        """Positions that the run reads at most: the token drawn last is never read."""
+        return min(n_prompt + self.request.max_tokens - 1, dimensions.n_positions)
 
     def draw(self, position: int, tokenizer: Tokenizer, *, sums: Sums = softmax.sums) -> Sampled:
         """Turn the logits into the token at `position`: by the rule and its coin, or the pick.

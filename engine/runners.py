@@ -17,6 +17,7 @@ from engine.linear import Kind, Trial
 from engine.model_folder import HEAD
 from engine.models import gpt2, packing
 from engine.request import Sampling
+from engine.rows import roomy
 from engine.state import K, Q, State, V
 
 SHORT = 16  # rows below which a chunk is over before more threads would have helped
@@ -149,17 +150,27 @@ class Runner:
         return frozen(self._logits.cpu().numpy())
 
     def rows(
-        self, first: int, count: int, *, attention: bool = True, residual: bool = True
+        self,
+        first: int,
+        count: int,
+        *,
+        attention: bool = True,
+        residual: bool = True,
+        room: int = 0,
     ) -> Rows:
-        """What `count` positions from `first` on left in the state; fresh and read-only."""
+        """What `count` positions from `first` on left in the state; fresh and read-only.
+
+        They come at the beginning of arrays with room for `room` positions; see `engine.rows`.
+        """
         q = k = v = stream = None
-        with torch.inference_mode():
-            if attention:
-                rows = self.state.qkv[:, :, 0, :, first : first + count]  # (L, 3, H, count, D)
-                qkv = _copied(rows.transpose(0, 1))  # (3, L, H, count, D)
-                q, k, v = qkv[Q], qkv[K], qkv[V]
-            if residual:
-                stream = _copied(self.state.residual[:, 0, first : first + count])
+        end = first + count
+        if attention:
+            q, k, v = (
+                _copied(self.state.qkv[:, slot, 0, :, first:end], axis=2, room=room)
+                for slot in (Q, K, V)
+            )
+        if residual:
+            stream = _copied(self.state.residual[:, 0, first:end], axis=1, room=room)
         return Rows(q, k, v, stream)
 
     def layer_spans(self) -> tuple[Span, ...]:
@@ -233,6 +244,7 @@ class Runner:
         self.state.position, self._logits, self._spans = 0, None, ()
 
 
-def _copied(rows: Tensor) -> Floats:
-    copy = rows.clone(memory_format=torch.contiguous_format)
-    return frozen(copy.cpu().numpy())
+def _copied(rows: Tensor, *, axis: int, room: int) -> Floats:
+    copy = roomy(tuple(rows.shape), axis, room)
+    torch.from_numpy(copy).copy_(rows)
+    return frozen(copy)
