@@ -18,7 +18,7 @@ PACES = ("5", "20", "60", "full")
 # Which formats a device multiplies in. The engine knows it too, but cannot be asked before torch
 # is imported; a test compares the two.
 DTYPES_ON = {
-    "cpu": ("float32", "bfloat16"),
+    "cpu": ("float32", "bfloat16", "float16"),
     "cuda": ("float16", "float32", "bfloat16"),
     "mps": ("float32", "float16"),
 }

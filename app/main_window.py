@@ -16,14 +16,14 @@ from app.frames import Frames, idle_ns
 from app.kept import draft_from, keep
 from app.loader import Loader
 from app.menus import Menus
-from app.settings import Settings, cache_folder
+from app.settings import Settings
 from app.status import StatusLine, status
 from app.store import Ask, Store
 from app.theme import Theme, Themes
 from app.transport import Transport
 from app.widgets.explain import Explain
 from app.worker import Door, LoadEngine, Wanted, load_engine
-from engine import resources
+from engine import kept_file, resources
 from engine.events import RunFailed, RunFinished
 
 FIRST = QSize(1440, 900)
@@ -45,7 +45,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.themes = themes
         budget = int(settings["trace_budget_mib"]) * 2**20
-        self.store = Store(budget=budget, cache=cache_folder(), parent=self)
+        self.store = Store(budget=budget, cache=kept_file.folder(), parent=self)
         self.door = Door(load=load, parent=self)
         self.frames = Frames(self)
         self._progress = QTimer(self, interval=PROGRESS_MS)

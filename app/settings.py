@@ -185,12 +185,6 @@ def specs() -> Mapping[str, Spec]:
     return MappingProxyType({name: _spec(name, table) for name, table in tables.items()})
 
 
-def cache_folder() -> Path:
-    """Where a session may put what it can make again."""
-    base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
-    return Path(base) / "decodescope"
-
-
 def _spec(name: str, table: Mapping[str, Any]) -> Spec:
     return Spec(
         name=name,

@@ -12,7 +12,7 @@ from engine.model_folder import EMBEDDING, HEAD
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 DTYPES_ON = {
-    "cpu": ("float32", "bfloat16"),  # a CPU multiplies float16 a dozen times slower than float32
+    "cpu": ("float32", "bfloat16", "float16"),
     "cuda": ("float16", "float32", "bfloat16"),
     "mps": ("float32", "float16"),
 }  # the first is the automatic choice
@@ -43,6 +43,8 @@ def dtype(asked: str, on: str) -> str:
         EngineError: kind "dtype".
     """
     allowed = DTYPES_ON[on]
+    if on == "cpu" and not linear.has_half():
+        allowed = tuple(name for name in allowed if name != "float16")
     if asked == "auto":
         return allowed[0]
     if asked not in allowed:
@@ -50,34 +52,37 @@ def dtype(asked: str, on: str) -> str:
     return asked
 
 
-def check_memory(source: Source, device: str, dtype: torch.dtype) -> None:
+def check_memory(source: Source, device: str, item: int) -> None:
     """Refuse a model that cannot fit before the system has to stop us.
+
+    Args:
+        source: the model.
+        device: where it shall lie.
+        item: bytes a weight takes there.
 
     Raises:
         EngineError: kind "memory".
     """
     available = meter.available_bytes(device)
-    if available is not None and _needed(source, device, dtype) > available:
-        raise no_memory(source, device, dtype)
+    if available is not None and _needed(source, item) > available:
+        raise no_memory(source, device, item)
 
 
-def _needed(source: Source, device: str, dtype: torch.dtype) -> int:
-    """Bytes of weights and state, packed as tightly as can be."""
-    kinds = linear.kinds(device, dtype, exact_in_half=exact_in_half(source))
-    item = min(linear.item_bytes(kind, dtype) for kind in kinds)
-    dimensions = source.config.dimensions
-    return item * dimensions.n_params + states.bytes_for(dimensions)
-
-
-def no_memory(source: Source, device: str, dtype: torch.dtype) -> EngineError:
+def no_memory(source: Source, device: str, item: int) -> EngineError:
     """The error that tells how much is needed and how much there is."""
     available = meter.available_bytes(device)
     return EngineError(
         "memory",
         device=device,
-        needed=_needed(source, device, dtype),
+        needed=_needed(source, item),
         available="fewer" if available is None else available,
     )
+
+
+def _needed(source: Source, item: int) -> int:
+    """Bytes of weights and state."""
+    dimensions = source.config.dimensions
+    return item * dimensions.n_params + states.bytes_for(dimensions)
 
 
 def exact_in_half(source: Source) -> bool:

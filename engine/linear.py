@@ -1,17 +1,15 @@
 """Linear layers packed for this machine, in whichever way is right and fastest here.
 
 No single way wins everywhere: on one processor a packed oneDNN matrix is three times as fast as the
-BLAS behind `F.linear`, on the next it is slower. So each kind is checked against `F.linear` and
-timed on the model's own weights when the model is loaded, and every kind but the first may be
-missing: they are private or ageing parts of torch.
+BLAS behind `F.linear`, on the next it is slower. So `engine.choice` checks each kind against
+`F.linear` and times it on the model's own weights, and every kind but the first may be missing:
+they are private or ageing parts of torch.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,14 +18,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from engine.meter import now_ns
+from engine.errors import EngineError
 
 Kind = Literal["linear", "columns", "onednn", "half", "half_serial"]
 
 PACKED_FOR = 128  # rows that oneDNN packs for; best for one row too, so one copy serves both
-TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 2e-2}  # of the largest number in the answer
-WORTH = 1.1  # how many times as long a kind may take that is preferred for other reasons
-REPEATS = 5  # the fastest counts: whatever else the machine does only adds time
+LARGEST_HALF = 65_504  # the largest number that float16 holds
+# How far an answer may be from that in float32, as a part of its largest number: what rounding the
+# weights does, and for bfloat16 rounding the rows too.
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 
 
 class Linear(ABC):
@@ -50,15 +49,6 @@ class Linear(ABC):
         return torch.add(residual, self(x))  # (n, out)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One situation to time a kind in: so many rows at once, by so many threads, so many times."""
-
-    n_rows: int
-    n_threads: int
-    n_times: int
-
-
 def pack(
     weight: NDArray[np.float32],
     bias: NDArray[np.float32] | None,
@@ -76,16 +66,19 @@ def pack(
         device: where the plain kinds lie; the others are for the CPU.
         dtype: what the weights are rounded to and multiplied in.
         kind: "linear" and "columns" work everywhere; "onednn" on the CPU; "half" and "half_serial"
-            on x86 with float32: they keep float16 weights, so use them only for weights that are.
+            on x86: they round to float16 whatever `dtype` says and multiply in float32.
 
     Raises:
         RuntimeError: torch does not have this kind here.
+        EngineError: kind "dtype_range": a weight is too large for float16.
     """
     w = torch.from_numpy(np.require(weight, requirements="W"))  # (in, out)
     b = None if bias is None else torch.from_numpy(np.array(bias))
     if kind == "columns":
         w = w.contiguous().to(device, dtype)
         return _Plain(w, b if b is None else b.to(device, dtype))
+    if kind in ("half", "half_serial"):
+        _check_half(w)
     rows = w.t().contiguous()  # (out, in)
     if kind == "onednn":
         return _OneDnn(rows.to(dtype), b if b is None else b.to(dtype))
@@ -96,49 +89,25 @@ def pack(
     return _Plain(rows.to(device, dtype).t(), b if b is None else b.to(device, dtype))
 
 
-def kinds(device: str, dtype: torch.dtype, *, exact_in_half: bool) -> tuple[Kind, ...]:
-    """The kinds worth trying for these weights."""
+def kinds(device: str, dtype: torch.dtype, *, exact_in_half: bool = False) -> tuple[Kind, ...]:
+    """The kinds worth trying for these weights; `exact_in_half`: float16 holds them."""
     if device != "cpu":
         return ("linear",)
+    if dtype is torch.float16:  # a CPU multiplies it a dozen times slower than float32
+        return ("half", "half_serial") if has_half() else ()
     if dtype is torch.float32 and exact_in_half:
         return ("linear", "columns", "onednn", "half", "half_serial")
     return ("linear", "columns", "onednn")
 
 
+def has_half() -> bool:
+    """Whether this torch can widen float16 weights as it reads them."""
+    return "fbgemm" in torch.backends.quantized.supported_engines
+
+
 def item_bytes(kind: Kind, dtype: torch.dtype) -> int:
     """Bytes that one weight takes in memory."""
     return 2 if kind in ("half", "half_serial") else dtype.itemsize
-
-
-def choose(
-    weight: NDArray[np.float32],
-    bias: NDArray[np.float32] | None,
-    *,
-    dtype: torch.dtype,
-    among: Sequence[Kind],
-    trials: Sequence[Trial],
-    rather: Collection[Kind] = (),
-) -> Kind:
-    """The fastest kind on this CPU that gives the answer of `F.linear`, summed over the trials.
-
-    One of `rather` is taken instead if it takes at most `WORTH` times as long.
-    """
-    if len(among) == 1:
-        return among[0]
-    reference = pack(weight, bias, dtype=dtype)
-    wanted = _answers(reference, *weight.shape)
-    times: dict[Kind, int] = {}
-    for kind in among:
-        linear: Linear | None = reference
-        if kind != "linear":
-            linear = _tested(weight, bias, dtype=dtype, kind=kind, wanted=wanted)
-        if linear is not None:
-            times[kind] = sum(_time(linear, len(weight), trial) for trial in trials)
-    if not times:
-        return "linear"
-    best = min(times.values())
-    good = [kind for kind in times if kind in rather and times[kind] <= WORTH * best]
-    return min(good or times, key=times.__getitem__)
 
 
 def use_threads(n_threads: int) -> None:
@@ -191,7 +160,7 @@ class _OneDnn(Linear):
 
 
 class _Half(Linear):
-    """float16 weights widened as they are read, float32 arithmetic; exact for float16 weights."""
+    """float16 weights widened as they are read, float32 arithmetic; nothing else is rounded."""
 
     def __init__(self, rows: Tensor, bias: Tensor | None) -> None:
         self._packed = _found(torch.ops.quantized, "linear_prepack_fp16")(rows, bias)
@@ -229,49 +198,10 @@ def _found(place: object, name: str) -> Any:  # noqa: ANN401 - torch does not ty
     return getattr(place, name)
 
 
-def _tested(
-    weight: NDArray[np.float32],
-    bias: NDArray[np.float32] | None,
-    *,
-    dtype: torch.dtype,
-    kind: Kind,
-    wanted: Sequence[Tensor],
-) -> Linear | None:
-    """The packed layer, or None where it cannot be made or answers differently."""
-    try:
-        linear = pack(weight, bias, dtype=dtype, kind=kind)
-        found = _answers(linear, *weight.shape)
-    except RuntimeError:
-        return None
-    return linear if all(map(_close, found, wanted)) else None
-
-
-def _answers(linear: Linear, n_in: int, n_out: int) -> tuple[Tensor, Tensor, Tensor]:
-    """What a layer says of three random rows, in each of its ways."""
-    random = torch.Generator().manual_seed(0)
-    x = torch.randn(3, n_in, generator=random)
-    residual = torch.randn(3, n_out, generator=random)
-    with torch.inference_mode():
-        return linear(x), linear.gelu(x), linear.add(x, residual)
-
-
-def _close(found: Tensor, wanted: Tensor) -> bool:
-    worst = (found.float() - wanted.float()).abs().max()
-    return bool(worst <= TOLERANCE[wanted.dtype] * wanted.float().abs().max())
-
-
-def _time(linear: Linear, n_in: int, trial: Trial) -> int:
-    use_threads(trial.n_threads)
-    x = torch.zeros(trial.n_rows, n_in)
-    best: int | None = None
-    with torch.inference_mode():
-        for _ in range(REPEATS):
-            start = now_ns()
-            linear(x)
-            took = now_ns() - start
-            best = took if best is None else min(best, took)
-    assert best is not None
-    return best * trial.n_times
+def _check_half(weight: Tensor) -> None:
+    largest = max(abs(float(end)) for end in torch.aminmax(weight))
+    if largest > LARGEST_HALF:
+        raise EngineError("dtype_range", found=f"{largest:,.0f}")
 
 
 def _nbytes(tensor: Tensor | None) -> int:

@@ -60,8 +60,9 @@ def decode(kind: Any, value: Any) -> Any:
 def _decode_record(kind: Any, value: Any) -> Any:
     hints = _hints(kind)
     plain = [f for f in fields(kind) if f.compare]
-    _expect(isinstance(value, dict) and set(value) == {f.name for f in plain}, value, kind)
-    found = {f.name: decode(hints[f.name], value[f.name]) for f in plain}
+    _expect(isinstance(value, dict) and set(value) <= {f.name for f in plain}, value, kind)
+    _expect({f.name for f in plain if f.default is not None} <= set(value), value, kind)
+    found = {f.name: decode(hints[f.name], value[f.name]) for f in plain if f.name in value}
     missing = [f.name for f in fields(kind) if not f.compare and kind is Sampled]
     return kind(**found, **{name: np.empty(0) for name in missing})
 

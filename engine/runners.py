@@ -10,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine import devices, linear, meter
+from engine import choice, devices, linear, meter
 from engine.checkpoint import Source
+from engine.choice import Threads
+from engine.errors import EngineError
 from engine.events import Floats, Memory, Span, frozen
-from engine.linear import Kind, Trial
-from engine.model_folder import HEAD
+from engine.linear import Kind
 from engine.models import gpt2, packing
 from engine.request import Sampling
 from engine.rows import roomy
@@ -22,7 +23,6 @@ from engine.state import K, Q, State, V
 
 SHORT = 16  # rows below which a chunk is over before more threads would have helped
 CHUNK = 128  # positions a prefill reads at once: tens of ms, so that a stop is heard soon
-HEAD_ROWS = 8_192  # rows of the head that it is timed on: packing all 50,257 takes 0.2 s a kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +79,17 @@ class Runner:
         """
         self.dimensions = source.config.dimensions
         self.device = devices.device(device)
-        self.dtype = devices.dtype(dtype, self.device)
         cores = meter.n_cores()
         self._prefill_threads = n_threads or cores
         self._decode_threads = n_threads or max(1, cores - 1)
         self.machine = meter.machine(self.device, self._decode_threads)
-        devices.check_memory(source, self.device, devices.DTYPES[self.dtype])
-        plan = self._plan(source, kind)
-        if plan.layers == "half_serial":  # one thread multiplies: others would only be waited for
-            self._prefill_threads = self._decode_threads
-        self.kind = plan.layers
-        self.item_weight = linear.item_bytes(plan.layers, plan.dtype)
+        plan = self._plan(source, dtype, kind)
         try:
-            self._weights = packing.pack(source, plan)
-            self.state = State(self.dimensions, device=self.device)
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise devices.no_memory(source, self.device, plan.dtype) from error
+            self._pack(source, plan)
+        except EngineError as error:
+            if error.kind != "dtype_range" or dtype != "auto":
+                raise
+            self._pack(source, self._plan(source, "float32", kind))
         self.weight_bytes = self._weights.nbytes
         self._logits: Tensor | None = None
         self._spans: tuple[Span, ...] = ()
@@ -213,27 +208,25 @@ class Runner:
     def _head(self) -> Tensor:
         return gpt2.logits(self._weights, self.state, position=self.state.position - 1)
 
-    def _plan(self, source: Source, kind: Kind | None) -> packing.Plan:
-        """Decide how matrices are packed: one kind for the layers, one for the far larger head."""
-        dtype, half = devices.DTYPES[self.dtype], devices.exact_in_half(source)
-        among = (kind,) if kind else linear.kinds(self.device, dtype, exact_in_half=half)
-        layers = linear.choose(
-            packing.numbers(source, "h.0.mlp.c_fc.weight"),
-            packing.numbers(source, "h.0.mlp.c_fc.bias"),
-            dtype=dtype,
-            among=among,
-            trials=(Trial(1, self._decode_threads, 64), Trial(64, self._prefill_threads, 1)),
-        )
-        item = linear.item_bytes(layers, dtype)  # one size throughout, so that bytes can be counted
-        head = linear.choose(
-            packing.numbers(source, packing.head_name(source), n_rows=HEAD_ROWS).T,
-            None,
-            dtype=dtype,
-            among=[k for k in among if linear.item_bytes(k, dtype) == item],
-            trials=(Trial(1, self._decode_threads, 1),),
-            rather=() if HEAD in source.dtypes else ("linear", "columns"),  # spares the table
-        )
-        return packing.Plan(self.device, dtype, layers, head)
+    def _plan(self, source: Source, dtype: str, kind: Kind | None) -> packing.Plan:
+        found = devices.dtype(dtype, self.device)
+        if kind is not None:
+            return packing.Plan(self.device, devices.DTYPES[found], kind, kind)
+        threads = Threads(self._decode_threads, self._prefill_threads)
+        return choice.plan(source, self.device, dtype if dtype == "auto" else found, threads)
+
+    def _pack(self, source: Source, plan: packing.Plan) -> None:
+        item = linear.item_bytes(plan.layers, plan.dtype)
+        devices.check_memory(source, self.device, item)
+        if plan.layers == "half_serial":  # one thread multiplies: others would only be waited for
+            self._prefill_threads = self._decode_threads
+        self.kind, self.item_weight = plan.layers, item
+        self.dtype = str(plan.dtype).removeprefix("torch.")
+        try:
+            self._weights = packing.pack(source, plan)
+            self.state = State(self.dimensions, device=self.device)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise devices.no_memory(source, self.device, item) from error
 
     def _warm_up(self) -> None:
         for _ in self.prefill([0], first=0):

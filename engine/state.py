@@ -1,7 +1,7 @@
 """Every buffer a pass reads or writes, allocated once: Q, K and V, and the rows of the residual.
 
-B streams (1 for now), T positions, C = H D numbers a token. Rows are written forward and never
-overwritten within a run; what lies at or after `position` is ignored, so rewinding is setting it.
+B streams, T positions, C = H D numbers a token. Rows are written forward and never overwritten
+within a run; what lies at or after `position` is ignored, so rewinding is setting it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class State:
         qkv: (L, 3, B, H, T, D), float32. Head-major, because one head's keys then lie together.
         residual: (2L + 1, B, T, C), float32. Row 2l is what layer l reads, 2l + 1 stands after its
             attention, 2L is what the last LayerNorm reads.
-        position: how many positions are read; also the next one.
+        position: how many positions of the one stream are read; also the next one. Where there are
+            several, whoever steps them counts.
         reserved: bytes of the whole buffers.
     """
 
@@ -48,16 +49,16 @@ class State:
 
     @property
     def n_positions(self) -> int:
-        """T: how many positions fit."""
+        """T: how many positions fit in a stream."""
         return self.residual.shape[2]
 
     def used(self, n_positions: int) -> Bytes:
-        """Bytes of the rows that hold the first `n_positions` positions.
+        """Bytes of the rows that hold `n_positions` positions, in all streams together.
 
         >>> State(Dimensions(12, 12, 768, 8, 50257)).used(2)
         Bytes(kv=147456, q=73728, residual=153600)
         """
-        whole, of = self.reserved, self.n_positions
+        whole, of = self.reserved, self.residual.shape[1] * self.n_positions
         return Bytes(
             whole.kv * n_positions // of,
             whole.q * n_positions // of,
@@ -65,11 +66,11 @@ class State:
         )
 
 
-def bytes_for(dimensions: Dimensions) -> int:
+def bytes_for(dimensions: Dimensions, *, n_streams: int = 1) -> int:
     """Bytes that a State of these dimensions will reserve, before it exists.
 
     >>> bytes_for(Dimensions(12, 12, 768, 1024, 50257))
     191889408
     """
     d = dimensions
-    return 4 * d.n_positions * d.n_embd * (3 * d.n_layer + 2 * d.n_layer + 1)
+    return 4 * n_streams * d.n_positions * d.n_embd * (3 * d.n_layer + 2 * d.n_layer + 1)

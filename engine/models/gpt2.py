@@ -70,8 +70,10 @@ class Weights:
         return sum(w.nbytes for w in (*matrices, self.head)) + sum(t.nbytes for t in tensors)
 
 
-def prefill(weights: Weights, state: State, ids: Sequence[int], *, first: int) -> tuple[Span, ...]:
-    """Read N tokens at once, at positions `first`..; each attends to all up to itself.
+def prefill(
+    weights: Weights, state: State, ids: Sequence[int], *, first: int, stream: int = 0
+) -> tuple[Span, ...]:
+    """Read N tokens of one stream, at positions `first`..; each attends to all up to itself.
 
     Returns:
         When each layer began and ended, by the CPU's clock.
@@ -92,7 +94,7 @@ def prefill(weights: Weights, state: State, ids: Sequence[int], *, first: int) -
             )  # (1, H, N, D)
             return a[0].transpose(0, 1).reshape(n, -1)  # (N, C)
 
-        return _layers(weights, state, x, first=first, attend=attend)
+        return _layers(weights, state, x, first=first, stream=stream, attend=attend)
 
 
 def step(weights: Weights, state: State, id: int, *, position: int) -> tuple[Span, ...]:
@@ -104,37 +106,37 @@ def step(weights: Weights, state: State, id: int, *, position: int) -> tuple[Spa
     with torch.inference_mode():
         place = weights.positions[position : position + 1]  # (1, C)
         x = torch.add(place, weights.tokens[id : id + 1])  # (1, C)
-        return _layers(weights, state, x, first=position, attend=_attend_once)
+        return _layers(weights, state, x, first=position, stream=0, attend=_attend_once)
 
 
-def logits(weights: Weights, state: State, *, position: int) -> Tensor:
+def logits(weights: Weights, state: State, *, position: int, stream: int = 0) -> Tensor:
     """What the model expects after `position`: (V,) float32, one number an id, not normalised."""
     with torch.inference_mode():
-        x = weights.last(state.residual[-1, 0, position : position + 1])  # (1, C)
+        x = weights.last(state.residual[-1, stream, position : position + 1])  # (1, C)
         return weights.head(x)[0].float()  # (V,)
 
 
 def _layers(
-    weights: Weights, state: State, x: Tensor, *, first: int, attend: Attend
+    weights: Weights, state: State, x: Tensor, *, first: int, stream: int, attend: Attend
 ) -> tuple[Span, ...]:
     """Send x (N, C) through the layers; Q, K, V and the residual rows stay in the state."""
     n, end, n_head = len(x), first + len(x), state.qkv.shape[3]
     # The views of all layers are taken at once: on a small model slicing costs as much as maths.
-    new = state.qkv[:, :, 0, :, first:end].unbind(0)  # L of (3, H, N, D)
-    queries = state.qkv[:, Q, 0, :, first:end].unbind(0)  # L of (H, N, D)
-    keys = state.qkv[:, K, 0, :, :end].unbind(0)  # L of (H, P + N, D)
-    values = state.qkv[:, V, 0, :, :end].unbind(0)  # L of (H, P + N, D)
-    stream, marks = [x], [now_ns()]
+    new = state.qkv[:, :, stream, :, first:end].unbind(0)  # L of (3, H, N, D)
+    queries = state.qkv[:, Q, stream, :, first:end].unbind(0)  # L of (H, N, D)
+    keys = state.qkv[:, K, stream, :, :end].unbind(0)  # L of (H, P + N, D)
+    values = state.qkv[:, V, stream, :, :end].unbind(0)  # L of (H, P + N, D)
+    residual, marks = [x], [now_ns()]
     for layer, rows, q, k, v in zip(weights.layers, new, queries, keys, values, strict=True):
         qkv = layer.qkv(layer.before_attention(x))  # (N, 3 C)
         rows.copy_(qkv.view(n, 3, n_head, -1).permute(1, 2, 0, 3))  # (3, H, N, D)
         x = layer.project.add(attend(q, k, v), x)  # (N, C)
-        stream.append(x)
+        residual.append(x)
         h = layer.expand.gelu(layer.before_mlp(x))  # (N, 4 C)
         x = layer.contract.add(h, x)  # (N, C)
-        stream.append(x)
+        residual.append(x)
         marks.append(now_ns())
-    state.residual[:, 0, first:end].copy_(torch.stack(stream))  # (2 L + 1, N, C)
+    state.residual[:, stream, first:end].copy_(torch.stack(residual))  # (2 L + 1, N, C)
     return tuple(pairwise(marks))
 
 

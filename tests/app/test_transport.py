@@ -179,7 +179,8 @@ def test_the_device_that_the_model_is_on_is_offered_from_then_on(
     bar.set_engine(Loaded(Wanted(), model(), "cuda", "float16", ()))
     assert bar.device.shown == "CUDA fp16"
     words = [bar.device.itemText(i) for i in range(bar.device.count())]
-    assert words == ["Automatic", "CPU fp32", "CPU bf16", "CUDA fp16", "CUDA fp32", "CUDA bf16"]
+    cpu = ["CPU fp32", "CPU bf16", "CPU fp16"]
+    assert words == ["Automatic", *cpu, "CUDA fp16", "CUDA fp32", "CUDA bf16"]
     with qtbot.waitSignal(bar.device_asked) as said:
         bar.device.activated.emit(2)
     assert said.args == ["cpu", "bfloat16"]

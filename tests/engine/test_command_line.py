@@ -58,7 +58,7 @@ def test_text_streams_to_standard_output(capfd: pytest.CaptureFixture[str]) -> N
         (["--seed", "-1"], "The seed must be a whole number"),
         (["--model", "no-such-model"], "no-such-model"),
         (["--device", "abacus"], "abacus"),
-        (["--dtype", "float16", "--device", "cpu"], "float16"),
+        (["--dtype", "float64", "--device", "cpu"], "float64"),
     ],
 )
 def test_a_bad_option_gets_one_sentence_and_exit_code_2(

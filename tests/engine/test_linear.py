@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine import linear
-from engine.linear import Kind, Linear, Trial
+from engine.errors import EngineError
+from engine.linear import Kind, Linear
 
 KINDS: tuple[Kind, ...] = ("linear", "columns", "onednn", "half", "half_serial")
-TRIALS = (Trial(1, 1, 64), Trial(8, 1, 1))
 
 Floats = NDArray[np.float32]
 
@@ -131,44 +131,6 @@ def test_half_is_only_tried_where_it_loses_nothing() -> None:
     assert linear.kinds("cuda", torch.float16, exact_in_half=True) == ("linear",)
 
 
-def test_the_choice_is_one_that_works_here() -> None:
-    weight, bias = layer(48, 112)
-    kind = linear.choose(weight, bias, dtype=torch.float32, among=KINDS, trials=TRIALS)
-    assert linear.pack(weight, bias, kind=kind).nbytes > 0
-
-
-@pytest.mark.parametrize(
-    ("n_steps", "rather", "chosen"),
-    [
-        (64, (), "linear"),
-        (200, (), "columns"),
-        (100, ("columns",), "columns"),  # 1,010 against 1,100: hardly longer
-        (90, ("columns",), "linear"),  # 910 against 1,090: too long
-        (200, ("linear",), "columns"),
-    ],
-)
-def test_the_fastest_over_all_trials_is_chosen_or_one_preferred_that_is_hardly_slower(
-    n_steps: int, rather: tuple[Kind, ...], chosen: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By a made-up clock `linear` takes 10 ns; `columns` 1 ns for one row, but 1,000 for eight."""
-    now, multiply = [0], linear._Plain.__call__
-
-    def timed(self: linear._Plain, x: Tensor) -> Tensor:
-        by_columns = self._weight.is_contiguous()
-        now[0] += (1 if len(x) == 1 else 1_000) if by_columns else 10
-        return multiply(self, x)
-
-    monkeypatch.setattr(linear, "now_ns", lambda: now[0])
-    monkeypatch.setattr(linear._Plain, "__call__", timed)
-    trials = (Trial(1, 1, n_steps), Trial(8, 1, 1))
-    among: tuple[Kind, ...] = ("linear", "columns")
-    weight, bias = layer(48, 112)
-    kind = linear.choose(
-        weight, bias, dtype=torch.float32, among=among, trials=trials, rather=rather
-    )
-    assert kind == chosen  # 10 n_steps + 10 against n_steps + 1,000
-
-
 @pytest.mark.parametrize("kind", ["linear", "columns"])
 def test_a_matrix_that_already_lies_right_is_not_copied(kind: Kind) -> None:
     weight, bias = layer(48, 112)
@@ -182,31 +144,14 @@ def test_a_matrix_that_already_lies_right_is_not_copied(kind: Kind) -> None:
     assert copied.data_ptr() != there.ctypes.data
 
 
-def test_a_kind_that_answers_wrongly_is_never_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear._OneDnn, "__call__", lambda self, x: torch.zeros(len(x), 112))
-    assert choice_without("onednn") == "linear"
-
-
-def test_a_wrong_fused_sum_is_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear._OneDnn, "add", lambda self, x, residual: residual)
-    assert choice_without("onednn") == "linear"
-
-
-@pytest.mark.parametrize("kind", ["onednn", "half", "half_serial"])
-def test_what_this_torch_does_not_have_is_not_chosen(
-    kind: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(place: object, name: str) -> None:
-        raise RuntimeError(name)
-
-    monkeypatch.setattr(linear, "_found", missing)
-    assert choice_without(kind) == "linear"
-
-
-def choice_without(kind: Kind) -> Kind:
+def test_a_weight_too_large_for_float16_is_refused_with_the_number() -> None:
     weight, bias = layer(48, 112)
-    among: tuple[Kind, ...] = ("linear", kind)
-    return linear.choose(weight, bias, dtype=torch.float32, among=among, trials=TRIALS)
+    weight[3, 5] = -70_000.0
+    with pytest.raises(EngineError) as error:
+        linear.pack(weight, bias, dtype=torch.float16, kind="half")
+    assert str(error.value) == (
+        "The weights reach 70,000, and float16 ends at 65,504. Choose float32 or bfloat16."
+    )
 
 
 def test_threads_are_set_only_when_they_change(monkeypatch: pytest.MonkeyPatch) -> None:

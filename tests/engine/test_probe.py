@@ -115,7 +115,7 @@ def test_a_damaged_file_is_measured_anew_and_mended(
     file.write_text("{")
     assert probe.limits("cpu", "float32", 1) == LIMITS
     assert len(measured) == 2
-    assert json.loads(file.read_text())["limits"]["bandwidth"] == 20e9
+    assert json.loads(file.read_text())["value"]["bandwidth"] == 20e9
 
 
 def test_what_was_measured_beside_other_programs_is_not_kept(

@@ -35,3 +35,15 @@ def test_nothing_is_used_before_the_first_token_and_all_at_the_end() -> None:
 def test_the_size_is_known_before_anything_is_allocated() -> None:
     state = State(SMALL)
     assert bytes_for(SMALL) == state.qkv.nbytes + state.residual.nbytes == 2_998_272
+
+
+def test_each_stream_has_buffers_of_its_own() -> None:
+    state = State(SMALL, n_streams=3)
+    assert tuple(state.qkv.shape) == (12, 3, 3, 12, 16, 64)  # (L, 3, B, H, T, D)
+    assert tuple(state.residual.shape) == (25, 3, 16, 768)  # (2L + 1, B, T, C)
+    assert bytes_for(SMALL, n_streams=3) == state.qkv.nbytes + state.residual.nbytes == 8_994_816
+    assert state.n_positions == 16
+
+
+def test_a_position_costs_the_same_bytes_in_a_batch() -> None:
+    assert State(SMALL, n_streams=3).used(7) == State(SMALL).used(7)
