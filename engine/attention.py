@@ -7,11 +7,15 @@ H heads, L layers, n positions, D numbers a head; m cells a side of a thumbnail.
 from __future__ import annotations
 
 import math
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+A = TypeVar("A", bound=NDArray[np.generic])
+
+BLOCK = 64  # rows of a map at a time: they and their keys stay in the processor's cache
 
 
 def head_map(q: Floats, k: Floats) -> Floats:
@@ -27,10 +31,12 @@ def head_map(q: Floats, k: Floats) -> Floats:
     >>> head_map(np.zeros((2, 4), np.float32), np.zeros((2, 4), np.float32)).tolist()
     [[1.0, 0.0], [0.5, 0.5]]
     """
-    scores = q @ k.T  # (n, n)
-    scores *= 1 / math.sqrt(q.shape[-1])
-    scores[np.triu_indices(len(scores), 1)] = -np.inf
-    return _softmax(scores)
+    n, scaled = len(q), q * _scale(q)
+    found = np.zeros((n, n), np.float32)
+    for first in range(0, n, BLOCK):  # the future of a block is never computed
+        end = min(n, first + BLOCK)
+        _softmax(_scores(scaled[first:end], k[:end], first), out=found[first:end, :end])
+    return found
 
 
 def rows(q: Floats, k: Floats, first: int) -> Floats:
@@ -44,20 +50,29 @@ def rows(q: Floats, k: Floats, first: int) -> Floats:
     Returns:
         (L, H, n - first, n) float32.
     """
-    n = q.shape[2]
-    scores = q[:, :, first:] @ k.swapaxes(2, 3)  # (L, H, n - first, n)
-    scores *= 1 / math.sqrt(q.shape[-1])
-    if first < n - 1:  # the last row alone sees everything
-        query, key = np.arange(first, n)[:, None], np.arange(n)[None, :]
-        scores[:, :, key > query] = -np.inf
-    return _softmax(scores)
+    return _softmax(_scores(q[:, :, first:] * _scale(q), k, first))
 
 
-def _softmax(scores: Floats) -> Floats:
+def _scale(q: Floats) -> np.float32:
+    """1 / sqrt(D), put on the queries as they are fewer than the scores."""
+    return np.float32(1 / math.sqrt(q.shape[-1]))
+
+
+def _scores(q: Floats, k: Floats, first: int) -> Floats:
+    """Q K^T, (..., n - first, n), of the queries from `first` on; -inf for what comes later."""
+    scores: Floats = q @ k.swapaxes(-1, -2)
+    count = q.shape[-2]
+    if count > 1:  # the last row alone sees everything
+        scores[..., first:] += np.triu(np.full((count, count), -np.inf, np.float32), 1)
+    return scores
+
+
+def _softmax(scores: Floats, *, out: Floats | None = None) -> Floats:
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= scores.sum(axis=-1, keepdims=True)
-    return scores
+    weights = scores if out is None else out
+    np.divide(scores, scores.sum(axis=-1, keepdims=True), out=weights)
+    return weights
 
 
 class Thumbnails:
@@ -83,9 +98,14 @@ class Thumbnails:
     def grow(self, q: Floats, k: Floats) -> None:
         """Take in the rows that are new in q and k, both (L, H, n, D)."""
         first, n = self._n, q.shape[2]
-        for start in range(first, n, 32):  # 32 rows of every head at a time: small scratch
-            end = min(n, start + 32)
-            self._take(rows(q[:, :, :end], k[:, :, :end], start), start)
+        while self._bin < self._size(n):
+            self._halve()
+        step = q.shape[0] if n - first == 1 else 1  # layers at once: scratch that the cache holds
+        for layer in range(0, q.shape[0], step):
+            layers = slice(layer, layer + step)
+            for start in range(first, n, BLOCK):
+                end = min(n, start + BLOCK)
+                self._take(layers, q[layers, :, start:end], k[layers, :, :end], start)
         self._n = max(n, first)
 
     def at(self, n: int, q: Floats, k: Floats) -> NDArray[np.uint8]:
@@ -119,13 +139,11 @@ class Thumbnails:
             size *= 2
         return size
 
-    def _take(self, weights: Floats, start: int) -> None:
-        n = weights.shape[-1]
-        while self._bin < self._size(n):
-            self._halve()
-        pooled = _pool(_as_bytes(weights), self._bin)  # (L, H, rows, cells)
+    def _take(self, layers: slice, q: Floats, k: Floats, start: int) -> None:
+        pooled = _as_bytes(_pooled(_scores(q * _scale(q), k, start), self._bin))
+        cells = self._cells[layers, :, :, : pooled.shape[-1]]  # (layers, H, side, cells)
         for i in range(pooled.shape[2]):
-            row = self._cells[:, :, (start + i) // self._bin, : pooled.shape[3]]
+            row = cells[:, :, (start + i) // self._bin]
             np.maximum(row, pooled[:, :, i], out=row)
 
     def _halve(self) -> None:
@@ -136,15 +154,31 @@ class Thumbnails:
         self._bin *= 2
 
 
+def _pooled(scores: Floats, size: int) -> Floats:
+    """The largest of each `size` weights of the softmax of scores (..., n): (..., n / size).
+
+    A larger score is a larger weight, so bins are found before anything is divided.
+    """
+    if size == 1:
+        return _softmax(scores)
+    pooled = _pool(scores, size)
+    largest = pooled.max(axis=-1, keepdims=True)
+    scores -= largest
+    np.exp(scores, out=scores)
+    weights: Floats = np.exp(pooled - largest) / scores.sum(axis=-1, keepdims=True)
+    return weights
+
+
 def _as_bytes(weights: Floats) -> NDArray[np.uint8]:
     cells: NDArray[np.uint8] = np.rint(np.sqrt(weights) * 255).astype(np.uint8)
     return cells
 
 
-def _pool(cells: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """The largest of each `size` neighbours along the last axis."""
-    if size == 1:
-        return cells
-    starts = np.arange(0, cells.shape[-1], size)
-    pooled: NDArray[np.uint8] = np.maximum.reduceat(cells, starts, axis=-1)
-    return pooled
+def _pool(cells: A, size: int) -> A:
+    """The largest of each `size` neighbours along the last axis; `size` is a power of two."""
+    while size > 1:
+        pooled = cells[..., ::2].copy()
+        odd = cells[..., 1::2]
+        np.maximum(pooled[..., : odd.shape[-1]], odd, out=pooled[..., : odd.shape[-1]])
+        cells, size = cast(A, pooled), size // 2
+    return cells
