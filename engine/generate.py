@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import models, sampling, tokenizer, vector_sums, weights
+from engine import graphs, models, sampling, tokenizer, vector_sums, weights
 from engine.errors import EngineError
 from engine.events import (
     Event,
@@ -73,9 +73,9 @@ class Engine:
             EngineError: what the model registry, the weights reader or the runner says.
         """
         with weights.opened(models.find(str(model))) as source:
-            runner = Runner(source, device=device, dtype=dtype, n_threads=n_threads)
+            runner = graphs.runner_for(source, device=device, dtype=dtype, n_threads=n_threads)
         engine = cls(runner, model=source.model, sha256=source.sha256)
-        engine.notes = source.notes
+        engine.notes = (*source.notes, *filter(None, [runner.note]))
         return engine
 
     @property
