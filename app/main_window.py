@@ -6,13 +6,14 @@ import base64
 from functools import partial
 
 from PySide6.QtCore import QByteArray, QSize, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QIcon, QKeyEvent, QPainter, QPaintEvent, QScreen
+from PySide6.QtGui import QCloseEvent, QIcon, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from app import texts
 from app.desk import Desk
 from app.errors import Banner
 from app.frames import Frames, idle_ns
+from app.gauge import Gauge
 from app.kept import draft_from, keep
 from app.loader import Loader
 from app.menus import Menus
@@ -47,6 +48,7 @@ class MainWindow(QMainWindow):
         budget = int(settings["trace_budget_mib"]) * 2**20
         self.store = Store(budget=budget, cache=kept_file.folder(), parent=self)
         self.door = Door(load=load, parent=self)
+        self.gauge = Gauge(self.store, self.door, self)
         self.frames = Frames(self)
         self._progress = QTimer(self, interval=PROGRESS_MS)
         self._paused_start = False
@@ -257,7 +259,7 @@ class MainWindow(QMainWindow):
         """Where the window was and how it was arranged, if that is still possible."""
         geometry = base64.b64decode(self.settings["window_geometry"])
         if not (geometry and self.restoreGeometry(QByteArray(geometry))):
-            self.resize(_first_size(self.screen()))
+            self.resize(FIRST.boundedTo(self.screen().availableSize()))
         if not self.desk.restore():
             self.desk.arrange()
         self.desk.prompt.editor.setFocus()
@@ -292,8 +294,3 @@ class MainWindow(QMainWindow):
         s.set("window_geometry", base64.b64encode(self.saveGeometry().data()).decode())
         self.desk.keep()
         s.save()
-
-
-def _first_size(screen: QScreen) -> QSize:
-    room = screen.availableSize()
-    return QSize(min(FIRST.width(), room.width()), min(FIRST.height(), room.height()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from app.limits import Known
 from engine.events import Token
 from engine.request import Sampling
 from engine.session import Session
@@ -64,6 +65,7 @@ class Scene:
     draft: Draft
     session: Session
     running: bool = False
+    limits: Known | None = None  # None: nobody has looked yet
 
     @property
     def token(self) -> int | None:
@@ -73,6 +75,13 @@ class Scene:
         if self.selection.token is not None:
             return self.selection.token
         return len(self.moment.tokens) - 1
+
+    @property
+    def chosen_step(self) -> int | None:
+        """The step that drew the selected token; that of a token of the prompt is the prefill."""
+        if self.moment is None or self.token is None:
+            return None
+        return max(0, self.token - self.moment.n_prompt)
 
     @property
     def draft_differs(self) -> bool:

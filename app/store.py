@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.limits import Known
 from app.selection import Draft, Scene, Selection
 from engine.errors import EngineError
 from engine.events import Event, Order, RunFailed, RunFinished
@@ -38,6 +39,7 @@ class Store(QObject):
     ended = Signal(object)  # the terminal event
     refused = Signal(str)  # a sentence: why something asked for was not done
     dropped = Signal(str)  # a kind of array that was let go to stay within the budget
+    limits_asked = Signal()  # this machine's limits are to be measured
 
     def __init__(
         self, *, budget: int = 512 * 2**20, cache: Path | None = None, parent: QObject | None = None
@@ -48,6 +50,7 @@ class Store(QObject):
         self._draft = Draft()
         self._running: int | None = None
         self._hover: int | None = None
+        self._limits: Known | None = None
         self._scene: Scene | None = None
         self._budget = budget
         self._cache = cache
@@ -59,7 +62,8 @@ class Store(QObject):
             trace = self._trace
             moment = trace.at(self._selection.step) if trace is not None and trace.n_steps else None
             running = self._running is not None
-            self._scene = Scene(moment, self._selection, self._draft, self.session, running)
+            shown = (moment, self._selection, self._draft, self.session, running, self._limits)
+            self._scene = Scene(*shown)
         return self._scene
 
     @property
@@ -108,6 +112,16 @@ class Store(QObject):
         if moved and self.running:
             self.order(draft.sampling)
         self._renew()
+
+    def know(self, limits: Known | None) -> None:
+        """Take what is known of this machine's limits; None: nothing, as of another engine."""
+        if limits != self._limits:
+            self._limits = limits
+            self._renew()
+
+    def ask_limits(self) -> None:
+        """Have this machine's limits measured, as soon as nothing runs."""
+        self.limits_asked.emit()
 
     def order(self, order: Order) -> None:
         """Tell the running job what to do for the tokens to come."""

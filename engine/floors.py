@@ -8,10 +8,10 @@ cost of telling a machine what to do as a third limit beside its memory and its 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.events import Forward, Work
+from engine.events import Forward, Machine, Work
 from engine.timing import length
 
 Bound = Literal["memory", "compute", "overhead"]
@@ -111,6 +111,13 @@ class Rating:
     mfu: float
 
 
+def with_roofs(machine: Machine, limits: Limits | None) -> Machine:
+    """The machine with what was measured of it, if it was; not if other programs worked then."""
+    if limits is None or not limits.quiet:
+        return machine
+    return replace(machine, flops=limits.flops, bandwidth=limits.bandwidth)
+
+
 def floors(work: Work, limits: Limits, *, n_operations: int, n_launches: int) -> Floors:
     """The four floors of a pass.
 
@@ -185,7 +192,7 @@ def mfu(work: Work, span_ns: int, limits: Limits) -> float:
 
 def rate(forward: Forward, limits: Limits, *, n_operations: int, n_launches: int) -> Rating:
     """A measured pass against the limits; what is counted is explained at `floors`."""
-    work, span_ns = forward.work, length(forward.span)
+    work, span_ns = forward.work, forward.device_ns or length(forward.span)
     found = floors(work, limits, n_operations=n_operations, n_launches=n_launches)
     return Rating(
         count=forward.count,

@@ -9,9 +9,8 @@ import inspect
 import time
 import weakref
 from collections.abc import Generator
+from itertools import takewhile
 from pathlib import Path
-
-import numpy as np
 
 from engine import graphs, models, sampling, tokenizer, vector_sums, weights
 from engine.errors import EngineError
@@ -26,9 +25,10 @@ from engine.events import (
     Tokenized,
     frozen,
 )
-from engine.job import Job, Stopped, Underway, failed
+from engine.floors import Limits, with_roofs
+from engine.job import Job, Stopped, Underway, failed, warm_up
 from engine.meter import work
-from engine.request import Request, Sampling, is_index
+from engine.request import Request, is_index
 from engine.runners import Runner
 from engine.timing import own_span
 from engine.tokenizer import Tokenizer
@@ -45,12 +45,13 @@ class Engine:
         self.device = runner.device  # where the weights are: "cpu", "cuda" or "mps"
         self.dtype = runner.dtype  # what the weights are multiplied in
         self.notes: tuple[str, ...] = ()
+        self.limits: Limits | None = None  # of this machine, if somebody measured them
         self.position = 0  # how many positions the running pass has read
         self._runner = runner
         self._tokenizer: Tokenizer = tokenizer.load()
         self._read: list[int] = []  # the ids whose K and V the state holds, by position
         self._live: weakref.ref[Job] | None = None
-        self._warm_up()
+        warm_up(model.dimensions.n_vocab, self._tokenizer, sums=vector_sums.sums)
 
     @classmethod
     def load(
@@ -140,12 +141,6 @@ class Engine:
         run.pick = self._tokenizer.token(pick).id
         return self._let(run, self._grow(run, trace.forwards[step], ids))
 
-    def _warm_up(self) -> None:
-        """Draw once from nothing: the first draw of all takes five times as long as the others."""
-        run = Underway(Request("x"), lambda: False, Sampling())
-        run.logits = np.zeros(self.model.dimensions.n_vocab, np.float32)
-        run.draw(0, self._tokenizer, sums=vector_sums.sums)
-
     def _refuse_if_busy(self) -> None:
         live = self._live() if self._live is not None else None
         if live is not None and inspect.getgeneratorstate(live) != inspect.GEN_CLOSED:
@@ -175,8 +170,8 @@ class Engine:
         start = time.perf_counter_ns()
         if not self._read_on(run, ids, first=reused):
             return
-        forward = self._forward(run, "prefill", reused, len(ids) - reused, start, reused=reused)
-        yield from run.tell(forward)
+        n_new = len(ids) - reused
+        yield from run.tell(self._forward(run, "prefill", reused, n_new, start, reused=reused))
         yield from self._sample(run, ids)
         yield from self._decode(run, ids)
 
@@ -240,9 +235,7 @@ class Engine:
     def _common_prefix(self, ids: list[int]) -> int:
         """Positions that need not be read again; the last one always is, for its logits."""
         pairs = zip(self._read, ids[:-1], strict=False)
-        return next(
-            (i for i, (a, b) in enumerate(pairs) if a != b), min(len(self._read), len(ids) - 1)
-        )
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def _forward(
         self, run: Underway, phase: Phase, first: int, count: int, start: int, *, reused: int
@@ -295,6 +288,6 @@ class Engine:
             device=runner.device,
             dtype=runner.dtype,
             weight_bytes=runner.weight_bytes,
-            machine=runner.machine,
+            machine=with_roofs(runner.machine, self.limits),
             at_ns=at_ns,
         )

@@ -8,11 +8,13 @@ import numpy as np
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Slot
 from PySide6.QtGui import QAction, QPainter
 
+from app import limits_words
 from app.panels.base import Panel
 from app.selection import Scene
 from app.store import Store
 from app.theme import Theme
 from app.timeline_words import duration, figures, hint_of_run, hint_of_step, say, tick
+from app.widgets import floor_bars
 from app.widgets.course import Clock, Course, Ints, course
 from app.widgets.lane_plan import Choices, Plan, Sheet, lay_out
 from app.widgets.lanes import draw_lanes
@@ -27,7 +29,10 @@ ZOOM_STEP = 1.25
 
 
 class Timeline(Panel):
-    """A run's spans, to zoom and pan; all of it is in sight, however it grows, until one zooms."""
+    """A run's spans, to zoom and pan; all of it is in sight, however it grows, until one zooms.
+
+    Beside them, where there is room, what held the selected pass back.
+    """
 
     id = "timeline"
     order = 70
@@ -40,6 +45,7 @@ class Timeline(Panel):
         self._hovered: int | None = None  # step
         self._grip: tuple[float, float] | None = None  # where the mouse went down: px and ns
         self._pans = False
+        self._pushes = False  # the mouse went down on the button
         self._said: tuple[object, str] | None = None
         self._known: tuple[object, Course] | None = None
         self._planned: tuple[object, Sheet, Plan] | None = None
@@ -48,6 +54,8 @@ class Timeline(Panel):
         self._wall.triggered.connect(self._switch)
         self._fit = QAction(say("fit_action"), self)
         self._fit.triggered.connect(self._show_all)
+        self._measure = QAction(say("limits_action"), self)
+        self._measure.triggered.connect(store.ask_limits)
 
     @property
     def clock(self) -> Clock:
@@ -61,7 +69,7 @@ class Timeline(Panel):
         self._show_all()
 
     def actions(self) -> list[QAction]:
-        return [self._wall, self._fit]
+        return [self._wall, self._fit, self._measure]
 
     def show(self, scene: Scene) -> None:
         if _run(scene) is not _run(self.scene):
@@ -70,7 +78,7 @@ class Timeline(Panel):
 
     def key(self, scene: Scene) -> object:
         moment = scene.moment
-        return moment, moment is not None and moment.sampled is not None, scene.token
+        return moment, moment is not None and moment.sampled is not None, scene.token, scene.limits
 
     def subtitle(self) -> str:
         moment, key = self.scene.moment, self.key(self.scene)
@@ -94,6 +102,9 @@ class Timeline(Panel):
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         sheet, plan = self._plan(rect)
         draw_lanes(painter, sheet, plan, self.theme, hovered=self._hovered)
+        floors = self._floors(rect)
+        if floors is not None:
+            floor_bars.draw_floor_bars(painter, *floors, self.theme)
 
     def hovered(self, token: object) -> None:
         moment = self.scene.moment
@@ -104,7 +115,9 @@ class Timeline(Panel):
 
     def press(self, pos: QPointF) -> None:
         _, plan = self._plan(self.area)
-        self._grip, self._pans = (pos.x(), plan.scale.start), False
+        lanes, _ = self._parts(self.area)
+        self._grip = (pos.x(), plan.scale.start) if lanes.contains(pos) else None
+        self._pans, self._pushes = False, self._on_button(pos)
 
     def drag(self, pos: QPointF) -> None:
         if self._grip is None:
@@ -118,6 +131,8 @@ class Timeline(Panel):
 
     def release(self, pos: QPointF) -> None:
         clicked, self._grip = self._grip is not None and not self._pans, None
+        if self._pushes and self._on_button(pos):
+            self.store.ask_limits()
         token = self._token_at(pos) if clicked else None
         if token is not None:
             self.store.select(token=token)
@@ -129,6 +144,8 @@ class Timeline(Panel):
         self.store.point_at(self._token_at(pos))
 
     def wheel(self, pos: QPointF, steps: float, modifiers: Qt.KeyboardModifier) -> bool:
+        if not self._parts(self.area)[0].contains(pos):
+            return False
         self._zoom_by(ZOOM_STEP**steps, pos.x())
         return True
 
@@ -137,6 +154,8 @@ class Timeline(Panel):
             self._switch(self._clock == "own")
         elif key == Qt.Key.Key_0:
             self._show_all()
+        elif key == Qt.Key.Key_M:
+            self.store.ask_limits()
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
             self._zoom_by(ZOOM_STEP**2, self.area.center().x())
         elif key == Qt.Key.Key_Minus:
@@ -148,12 +167,21 @@ class Timeline(Panel):
     def hint(self, pos: QPointF) -> str:
         moment = self.scene.moment
         assert moment is not None
+        if self._on_button(pos):
+            return say("limits_tip")
+        if self._parts(self.area)[1].contains(pos):
+            return limits_words.hint(self.scene)
         _, plan = self._plan(self.area)
         fold, step = plan.fold_at(pos), plan.step_at(pos)
         if fold is not None:
             name = "unknown" if fold.length is None else self._clock
             return say(f"hint_fold_{name}", time=duration(fold.length))
         return hint_of_run(moment) if step is None else hint_of_step(moment, step)
+
+    def spoken(self) -> str:
+        floors = self._floors(self.area)
+        verdict = "" if floors is None else f"{floors[0].head} {floors[0].figure}"
+        return f"{super().spoken()} {verdict}".strip()
 
     @Slot()
     def _show_all(self) -> None:
@@ -168,6 +196,22 @@ class Timeline(Panel):
         sheet, plan = self._plan(self.area)
         self._zoom.zoom(factor, about=plan.scale.ns(x), total=sheet.course.total)
         self.canvas.update()
+
+    def _parts(self, rect: QRectF) -> tuple[QRectF, QRectF]:
+        """Where the lanes are, and where the floors; that is empty before anything is known."""
+        if self.scene.limits is None:
+            return rect, QRectF()
+        return floor_bars.beside(rect, self.theme)
+
+    def _floors(self, rect: QRectF) -> tuple[floor_bars.Sheet, floor_bars.Plan] | None:
+        place, sheet = self._parts(rect)[1], limits_words.sheet(self.scene)
+        if place.isEmpty() or sheet is None:
+            return None
+        return sheet, floor_bars.lay_out(sheet, place, self.theme)
+
+    def _on_button(self, pos: QPointF) -> bool:
+        floors = self._floors(self.area)
+        return floors is not None and floors[1].on_button(pos)
 
     def _token_at(self, pos: QPointF) -> int | None:
         """The token drawn by the step that is there, or that its pass read if none is drawn yet."""
@@ -191,10 +235,11 @@ class Timeline(Panel):
         moment, token = self.scene.moment, self.scene.token
         assert moment is not None and token is not None
         laid = self._course(moment)
-        wanted = (laid, token, rect.getRect(), self._zoom.seen(laid.total), self.theme)
+        lanes, _ = self._parts(rect)
+        wanted = (laid, token, lanes.getRect(), self._zoom.seen(laid.total), self.theme)
         if self._planned is None or self._planned[0] != wanted:
             sheet = _sheet(moment, token, laid)
-            self._planned = wanted, sheet, lay_out(sheet, self._zoom, rect, self.theme)
+            self._planned = wanted, sheet, lay_out(sheet, self._zoom, lanes, self.theme)
         return self._planned[1:]
 
 

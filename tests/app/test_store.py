@@ -1,10 +1,12 @@
 """The store: one scene, selections that stay possible, drafts that become requests."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.limits import Known, Place
 from app.selection import Selection
 from app.store import Ask, Store
 from engine.events import RunFailed
@@ -213,3 +215,15 @@ def test_another_session_takes_the_files_of_rested_runs_away(
 ) -> None:
     crowded.open_session(Session())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_known_of_the_limits_is_part_of_the_scene(qtbot: QtBot) -> None:
+    store, known = Store(), Known(Place("A processor", 1, "cpu", "float32", 2), "unmeasured")
+    assert store.scene.limits is None
+    with qtbot.waitSignal(store.changed):
+        store.know(known)
+    assert store.scene.limits == known
+    with qtbot.assertNotEmitted(store.changed):
+        store.know(replace(known))
+    with qtbot.waitSignal(store.limits_asked):
+        store.ask_limits()

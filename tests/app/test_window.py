@@ -17,7 +17,9 @@ from app.main_window import MainWindow
 from app.panels.base import Panel
 from app.settings import Settings
 from app.theme import Themes
+from engine import probe
 from engine.events import RunFinished
+from engine.floors import Limits
 from engine.generate import Engine
 from engine.request import Sampling
 
@@ -159,6 +161,23 @@ def test_a_token_clicked_in_the_text_is_selected_everywhere(
     for id, old in before.items():
         assert picture(panel(window, id)) != old, f"{id} does not show the selection"
     assert window.store.selection.step == 11  # selecting never moves time
+
+
+def test_after_the_first_run_the_timeline_says_how_near_the_pass_came(
+    qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(device: str, dtype: str, n_threads: int, **_: object) -> Limits:
+        return Limits(device, dtype, n_threads, 1e15, 1e18, "linear", 1.0, None)  # of no machine
+
+    monkeypatch.setattr(probe, "measure", measure)
+    window.gauge._idle.setInterval(0)
+    timeline = panel(window, "timeline")
+    run(qtbot, window, max_tokens=3)
+    qtbot.waitUntil(lambda: "held by no floor" in timeline.spoken())
+    window.store.scrub(0)  # the prefill is counted when it is looked at
+    qtbot.waitUntil(lambda: "held by no floor" in timeline.spoken())
+    run(qtbot, window, max_tokens=2)
+    assert "held by no floor" in timeline.spoken()  # known from now on
 
 
 def test_closing_while_generating_leaves_nothing_running(qtbot: QtBot, window: MainWindow) -> None:

@@ -1,17 +1,21 @@
 """The door: one thread, events in order, stops and steps heard, always one end."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
 
+from app.limits import A_STEP, Found, Shape
 from app.reins import EVENTS_AHEAD, Reins
 from app.store import Ask
 from app.worker import Door, Loaded, Unloaded, Wanted
+from engine import probe
 from engine.errors import EngineError
 from engine.events import Event, RunFailed, RunFinished, Sampled, Token, Tokenized
+from engine.floors import Limits
 from engine.generate import Engine
 from engine.request import Pick, Request, Sampling
 
@@ -230,3 +234,87 @@ def test_only_the_first_event_wakes_the_window() -> None:
     assert [reins.tell(1, event) for _ in range(3)] == [True, False, False]
     reins.take_told()
     assert reins.tell(1, event)
+
+
+LIMITS = Limits("cpu", "float32", 1, 20e9, 90e9, "onednn", 3_000.0, None)
+
+
+def test_what_is_kept_of_the_limits_is_told_without_measuring(
+    qtbot: QtBot, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "measure", None)  # it would fail if it were called
+    with qtbot.waitSignal(door.found) as said:
+        door.find_limits(measure=False)
+    assert (said.args[0].limits, said.args[0].reason) == ((), "")
+    monkeypatch.setattr(probe, "kept", lambda *_, **__: LIMITS)
+    with qtbot.waitSignal(door.found) as said:
+        door.find_limits(measure=False)
+    assert said.args[0].limits == (LIMITS,)
+    assert said.args[0].place.n_layer == 6
+
+
+def test_a_measuring_gives_way_to_a_run(
+    qtbot: QtBot, door: Door, taker: Taker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    def endless(*_: object, stopped: Callable[[], bool], **__: object) -> Limits:
+        begun.set()
+        while not stopped():
+            time.sleep(0.001)
+        raise probe.Interrupted
+
+    monkeypatch.setattr(probe, "measure", endless)
+    found: list[Found] = []
+    door.found.connect(found.append)
+    door.find_limits(measure=True)
+    qtbot.waitUntil(begun.is_set)
+    door.run(Ask(1, Request("Once upon a time", max_tokens=2)))
+    qtbot.waitUntil(lambda: taker.ended)
+    assert [(said.limits, said.reason) for said in found] == [((), "")]
+    assert taker.n_tokens == 2
+
+
+def test_closing_ends_a_measuring(
+    qtbot: QtBot, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def endless(*_: object, stopped: Callable[[], bool], **__: object) -> Limits:
+        while not stopped():
+            asked.append(True)
+            time.sleep(0.001)
+        raise probe.Interrupted
+
+    monkeypatch.setattr(probe, "measure", endless)
+    door = Door(load=lambda *_: engine)
+    with qtbot.waitSignal(door.loaded):
+        door.start(Wanted())
+    door.find_limits(measure=True)
+    qtbot.waitUntil(lambda: bool(asked))
+    assert door.close()
+
+
+def test_why_limits_cannot_be_measured_is_told(
+    qtbot: QtBot, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> Limits:
+        raise EngineError("limits", reason="not enough memory")
+
+    monkeypatch.setattr(probe, "measure", full)
+    with qtbot.waitSignal(door.found) as said:
+        door.find_limits(measure=True)
+    assert said.args[0].limits == ()
+    assert "(not enough memory)" in said.args[0].reason
+
+
+def test_a_pass_of_a_shape_is_counted(qtbot: QtBot, door: Door, engine: Engine) -> None:
+    with qtbot.waitSignal(door.counted) as said:
+        door.count(Shape("prefill", 0, 200))
+    one = said.args[0].orders
+    with qtbot.waitSignal(door.counted) as said:
+        door.count(A_STEP)
+    step = said.args[0].orders
+    assert (one.n_threads, step.n_threads) == (1, 1)
+    # Two chunks against one row; each layer of either is more than ten operations.
+    assert one.n_operations > 1.5 * step.n_operations > 1.5 * 6 * 10

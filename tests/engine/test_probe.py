@@ -42,7 +42,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """What was asked of `measure`, which answers with LIMITS."""
     asked: list[tuple[object, ...]] = []
 
-    def measure(device: str, dtype: str, n_threads: int, *, kind: str) -> Limits:
+    def measure(device: str, dtype: str, n_threads: int, *, kind: str, **_: object) -> Limits:
         asked.append((device, dtype, n_threads, kind))
         return replace(LIMITS, n_threads=n_threads)
 
@@ -84,6 +84,37 @@ def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(probe, "_bandwidth", full)
     with pytest.raises(EngineError, match=r"\(not enough memory\)"):
         probe.measure("cpu", "float32", 1)
+
+
+@pytest.mark.usefixtures("small")
+def test_it_stops_before_the_next_go_when_told_to() -> None:
+    answers = iter([False] * 5 + [True])
+    with pytest.raises(probe.Interrupted):
+        probe.measure("cpu", "float32", 1, stopped=answers.__next__)
+    assert list(answers) == []  # asked six times, and never again
+
+
+@pytest.mark.usefixtures("small")
+def test_what_was_stopped_is_not_kept(folder: Path) -> None:
+    with pytest.raises(probe.Interrupted):
+        probe.renewed("cpu", "float32", 1, stopped=lambda: True)
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_kept_can_be_asked_for_without_measuring(
+    measured: list[tuple[object, ...]],
+) -> None:
+    assert probe.kept("cpu", "float32", 1) is None
+    assert measured == []
+    probe.limits("cpu", "float32", 1)
+    assert probe.kept("cpu", "float32", 1) == LIMITS
+    assert len(measured) == 1
+
+
+def test_it_can_be_measured_again(measured: list[tuple[object, ...]]) -> None:
+    for _ in range(2):
+        assert probe.renewed("cpu", "float32", 1) == LIMITS
+    assert len(measured) == 2
 
 
 def test_it_is_measured_once(measured: list[tuple[object, ...]]) -> None:
@@ -138,3 +169,15 @@ def test_a_pass_is_rated_by_the_threads_that_made_it(measured: list[tuple[object
     assert [asked[2] for asked in measured] == [2, 1]
     assert rating.mbu == pytest.approx(0.5)  # 20 MB in 2 ms: 10 of 20 GB/s
     assert rating.n_operations == 2 * 22 + 20
+
+
+def test_all_limits_of_a_runner_are_those_of_a_step_and_of_a_long_prefill(
+    measured: list[tuple[object, ...]],
+) -> None:
+    runner = small_runner("cpu", "float32", 1, "linear", n_layer=1, n_positions=40)
+    assert probe.all_renewed(runner) == (LIMITS,)
+    runner._prefill_threads = 2
+    assert probe.all_kept(runner) == ()  # those of two threads are missing
+    assert probe.all_renewed(runner) == (LIMITS, replace(LIMITS, n_threads=2))
+    assert probe.all_kept(runner) == (LIMITS, replace(LIMITS, n_threads=2))
+    assert [asked[2] for asked in measured] == [1, 1, 2]

@@ -11,12 +11,14 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app import theme
+from app import limits_words, theme
+from app.limits import A_STEP, Known, Orders, Place, Shape
 from app.panels.timeline import Timeline
 from app.selection import Draft, Scene, Selection
 from app.store import Store
 from app.timeline_words import hint_of_run, hint_of_step
 from engine.events import RunFailed, Token
+from engine.floors import Limits
 from engine.session import Run, Session
 from engine.trace import Trace
 from tests.corpora.short_run import MS, START, STARTED, TOKENIZED, events, forward, sampled
@@ -235,3 +237,119 @@ def test_a_run_of_one_token_has_a_first_token_and_no_more(panel: Timeline) -> No
     assert panel.subtitle() == "TTFT 13.0 ms   prefill 100 tok/s   decode –   p50 –   p95 –"
     sheet = panel._plan(panel.area)[0]
     assert sheet.inside(0) == (("prefill 1 token", "prefill"), ("draw 2.0 ms",))
+
+
+LIMITS = Limits("cpu", "float32", 1, 20e9, 90e9, "onednn", 3_000.0, None)
+ORDERS = {A_STEP: Orders(1, 100, 60), Shape("prefill", 0, 2): Orders(1, 110, 70)}
+KNOWN = Known(Place.of(STARTED), "measured", (LIMITS,), ORDERS)
+STATES = {
+    "measured": KNOWN,
+    "busy": replace(KNOWN, limits=(replace(LIMITS, quiet=False),)),
+    "a card": replace(KNOWN, limits=(replace(LIMITS, device="cuda", launch_ns=1_500.0),)),
+    "unmeasured": Known(KNOWN.place, "unmeasured"),
+    "measuring": Known(KNOWN.place, "measuring"),
+    "failed": Known(KNOWN.place, "failed", reason="It could not be measured: close programs."),
+    "elsewhere": replace(KNOWN, place=replace(KNOWN.place, machine="Another processor")),
+    "uncounted": replace(KNOWN, orders={}),
+}
+
+
+@pytest.fixture
+def wide(qtbot: QtBot) -> Timeline:
+    """As wide as in a window of 1,440 px."""
+    panel = Timeline(in_store(Trace(events())), theme.load("dark"))
+    qtbot.addWidget(panel.canvas)
+    panel.canvas.resize(1422, 114)
+    return panel
+
+
+def shown(panel: Timeline, known: Known | None, **selected: int) -> None:
+    panel.store.know(known)
+    if selected:
+        panel.store.select(**selected)
+    panel.show(panel.store.scene)
+
+
+def test_before_anything_is_known_of_the_limits_the_lanes_have_all_the_room(
+    wide: Timeline,
+) -> None:
+    shown(wide, None)
+    assert wide._plan(wide.area)[1].rows.lane.width() == 1394
+    shown(wide, KNOWN)
+    assert wide._plan(wide.area)[1].rows.lane.width() == 1394 - 328 - 33
+
+
+def test_a_narrow_or_low_panel_keeps_its_lanes_alone(panel: Timeline) -> None:
+    panel.show(scene(Trace(events())))
+    before = painted(panel, 278, 114)
+    panel.show(replace(scene(Trace(events())), limits=KNOWN))
+    assert painted(panel, 278, 114) == before
+
+
+def test_the_selected_pass_is_the_one_that_is_judged(wide: Timeline) -> None:
+    shown(wide, KNOWN, token=0)
+    assert wide.spoken().endswith("held by no floor dispatch explains 3 %")  # 110 x 3 us of 10 ms
+    shown(wide, KNOWN, token=3)
+    assert wide.spoken().endswith("held by no floor dispatch explains 8 %")  # 100 x 3 us of 4 ms
+
+
+def test_limits_that_arrive_change_the_picture(wide: Timeline) -> None:
+    shown(wide, STATES["unmeasured"])
+    before = wide.key(wide.scene)
+    wide.store.know(KNOWN)
+    assert wide.key(wide.store.scene) != before
+
+
+def test_the_button_asks_for_the_limits(qtbot: QtBot, wide: Timeline) -> None:
+    shown(wide, STATES["unmeasured"])
+    button = wide._floors(wide.area)[1].button  # type: ignore[index]
+    at = button.center().toPoint()
+    assert wide.hint(QPointF(at)).startswith("Measures how fast")
+    with qtbot.waitSignal(wide.store.limits_asked):
+        click(qtbot, wide.canvas, at.x(), at.y())
+    with qtbot.assertNotEmitted(wide.store.limits_asked):  # pressed elsewhere, let go over it
+        qtbot.mousePress(wide.canvas, Qt.MouseButton.LeftButton, pos=QPoint(600, 30))
+        qtbot.mouseRelease(wide.canvas, Qt.MouseButton.LeftButton, pos=at)
+
+
+def test_so_do_a_key_and_the_panels_menu(qtbot: QtBot, wide: Timeline) -> None:
+    with qtbot.waitSignal(wide.store.limits_asked):
+        wide.key_pressed(Qt.Key.Key_M, Qt.KeyboardModifier.NoModifier)
+    with qtbot.waitSignal(wide.store.limits_asked):
+        wide.actions()[2].trigger()
+
+
+def test_the_mouse_over_the_floors_moves_and_selects_nothing(qtbot: QtBot, wide: Timeline) -> None:
+    shown(wide, KNOWN)
+    step = wide.store.selection
+    click(qtbot, wide.canvas, 1300, 60)
+    assert wide.store.selection == step
+    assert not wide.wheel(QPointF(1300, 60), 3.0, Qt.KeyboardModifier.NoModifier)
+    assert wide._zoom.seen(25 * MS) == (0, 25 * MS)
+    assert wide.hint(QPointF(1300, 60)) == limits_words.hint(wide.scene)
+
+
+@pytest.mark.parametrize("name", ["dark", "light"])
+@pytest.mark.parametrize("state", STATES)
+def test_whatever_is_known_is_painted_at_every_size(
+    qtbot: QtBot, name: theme.Name, state: str
+) -> None:
+    for scale, width, height in (
+        (1.0, 1422, 114),
+        (1.0, 986, 96),
+        (1.6, 1422, 170),
+        (1.0, 900, 30),
+    ):
+        panel = Timeline(Store(), theme.load(name, scale))
+        qtbot.addWidget(panel.canvas)
+        panel.show(replace(scene(Trace(events())), limits=STATES[state]))
+        place = panel._parts(QRectF(14, 0, width - 28, height - 12))[1]
+        image = painted(panel, width, height)
+        if place.isEmpty():
+            assert height == 30
+            continue
+        ground = panel.theme.color("panel").rgb()
+        inside = image.copy(place.toAlignedRect())
+        assert {inside.pixel(x, y) for x in range(0, 200, 2) for y in range(0, 60)} != {ground}
+        margin = range(int(place.right()) + 2, width)
+        assert {image.pixel(x, y) for x in margin for y in range(height)} == {ground}
