@@ -80,7 +80,7 @@ class Machine:
     """Where a run happened."""
 
     name: str  # the processor's or the card's own name
-    n_threads: int  # threads that decode uses
+    n_threads: int  # that decode uses, while no other program is in their way
     flops: float | None = None  # measured roof, FLOP a second
     bandwidth: float | None = None  # measured roof, bytes a second
 

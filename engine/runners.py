@@ -13,6 +13,7 @@ from torch import Tensor
 from engine import choice, devices, linear, meter
 from engine.checkpoint import Source
 from engine.choice import Threads
+from engine.crowd import Crowd
 from engine.errors import EngineError
 from engine.events import Floats, Memory, Span, frozen
 from engine.linear import Kind
@@ -72,7 +73,7 @@ class Runner:
             dtype: "auto", "float32", "bfloat16" or "float16".
             n_threads: for prefill and decode alike. None: every core for a long prefill; for decode
                 and a short one, one less, because a pass waits for its slowest thread and the
-                window needs a core too.
+                window needs a core too; only one while other programs are in the way.
             kind: how matrices are packed; None lets the clock decide.
 
         Raises:
@@ -83,6 +84,9 @@ class Runner:
         cores = meter.n_cores()
         self._prefill_threads = n_threads or cores
         self._decode_threads = n_threads or max(1, cores - 1)
+        # Who asks for a number gets it; and steps of an accelerator only begin here.
+        watched = n_threads is None and self.device == "cpu"
+        self._crowd = Crowd(self._decode_threads, watched=watched)
         self.machine = meter.machine(self.device, self._decode_threads)
         plan = self._plan(source, dtype, kind)
         try:
@@ -128,9 +132,11 @@ class Runner:
         assert 0 <= position <= self.state.position
         assert position < self.state.n_positions
         linear.use_threads(self.threads(1))
+        start = meter.now_ns()
         self._spans = gpt2.step(self._weights, self.state, id, position=position)
         self.state.position = position + 1
         self._logits = self._head()
+        self._crowd.took(meter.now_ns() - start)
 
     @property
     def weights(self) -> gpt2.Weights:
@@ -138,8 +144,8 @@ class Runner:
         return self._weights
 
     def threads(self, count: int) -> int:
-        """How many threads read `count` positions at once."""
-        return self._decode_threads if count < SHORT else self._prefill_threads
+        """How many threads read `count` positions at once just now."""
+        return self._crowd.n_threads if count < SHORT else self._prefill_threads
 
     def logits(self) -> NDArray[np.float32]:
         """(V,) of the last position read; fresh and read-only."""
