@@ -12,8 +12,12 @@ from torch.overrides import TorchFunctionMode
 
 from engine.checkpoint import Checkpoint, Config
 from engine.events import Dimensions, Forward, Model
+from engine.graphs import GraphRunner
 from engine.linear import Kind
+from engine.queues import Queue, Work
 from engine.runners import Runner
+
+N_RECORDED = 2  # graphs that a recorded step calls for: the pass and the draw
 
 
 def operations(runner: Runner, forward: Forward) -> tuple[int, int]:
@@ -21,7 +25,8 @@ def operations(runner: Runner, forward: Forward) -> tuple[int, int]:
 
     Counted, not estimated: the same pass is made with models of one and two layers that are small
     but otherwise alike. Each further layer adds what the second did. What is done after the pass,
-    to record it, is not counted.
+    to record it, is not counted. A recorded step tells of a graph at once, however many kernels it
+    starts.
     """
     one, two = (_count(runner, forward, n_layer) for n_layer in (1, 2))
     more = runner.dimensions.n_layer - 1
@@ -106,6 +111,14 @@ def _count(runner: Runner, forward: Forward, n_layer: int) -> tuple[int, int]:
     small = small_runner(
         runner.device, runner.dtype, 1, runner.kind, n_layer=n_layer, n_positions=end
     )
+    if runner.recorded and forward.phase == "decode":
+        told, _ = _counted(GraphRunner(small, _Told()), forward)
+        _, launched = _counted(GraphRunner(small, Queue()), forward)
+        return told + N_RECORDED, launched
+    return _counted(small, forward)
+
+
+def _counted(small: Runner, forward: Forward) -> tuple[int, int]:
     small.state.position = forward.first  # as if they were read: what they say does not matter
     counter = Counter()
     with counter:
@@ -115,3 +128,10 @@ def _count(runner: Runner, forward: Forward, n_layer: int) -> tuple[int, int]:
             for _ in small.prefill([0] * forward.count, first=forward.first):
                 pass
     return counter.n_operations, counter.n_launches
+
+
+class _Told(Queue):
+    """Does nothing where recorded work is called for: what is left, Python tells by itself."""
+
+    def record(self, work: Work) -> Work:
+        return lambda: None

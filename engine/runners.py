@@ -51,6 +51,7 @@ class Runner:
             widened as they are read.
         weight_bytes: all weights as they lie in memory.
         kind: how the matrices of the layers are packed.
+        recorded: whether decode steps are told to the device as one graph.
         note: a sentence about something that could not be used here, or None.
         machine: the processor or card, and the threads that decode uses.
         state: the buffers, and how many positions are read.
@@ -97,6 +98,7 @@ class Runner:
             self._pack(source, self._plan(source, "float32", kind))
         self.weight_bytes = self._weights.nbytes
         self.note: str | None = None
+        self.recorded = False
         self._logits: Tensor | None = None
         self._spans: tuple[Span, ...] = ()
         self._warm_up()

@@ -7,7 +7,9 @@ import torch
 
 from engine.dispatch import Counter, operations, small_runner
 from engine.events import Forward, Memory, Phase, Work
+from engine.graphs import GraphRunner
 from engine.linear import Kind
+from engine.queues import Queue
 from engine.runners import Runner
 
 NOTHING = Memory(0, 0, 0, 0, 0, 0, 0, None)
@@ -57,6 +59,20 @@ def test_fused_layers_tell_less() -> None:
     """Sums and GELU are part of the products: 10 kernels a layer."""
     n_operations, n_launches = operations(runner(12, "onednn"), a_pass("decode", 6, 1))
     assert (n_operations, n_launches) == (17 * 12 + 20, 10 * 12 + 5)
+
+
+def test_a_recorded_step_tells_as_much_whatever_its_depth() -> None:
+    """And a card starts the kernels of `tick`, 13 a layer and 11, those of the draw, and copies."""
+    forward, found = a_pass("decode", 6, 1), {}
+    for n_layer in (1, 5, 12):
+        recorded = GraphRunner(runner(n_layer), Queue())
+        found[n_layer] = operations(recorded, forward)
+    told = {n_operations for n_operations, _ in found.values()}
+    assert len(told) == 1
+    assert told < set(range(2, 22))  # fewer than a single layer of the others tells
+    launched = {n_layer: n for n_layer, (_, n) in found.items()}
+    assert launched[12] - launched[5] == 7 * 13
+    assert launched[1] > 13 + 11
 
 
 @pytest.mark.parametrize(
