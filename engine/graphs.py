@@ -20,8 +20,9 @@ from engine.checkpoint import Source
 from engine.device_sampling import Coins, Knobs, draw
 from engine.errors import sentence
 from engine.events import Floats, frozen
+from engine.models import kernels, streams
 from engine.models.gpt2 import Weights
-from engine.models.streams import tick
+from engine.models.streams import Tick
 from engine.queues import CudaQueue, Queue
 from engine.request import Sampling
 from engine.runners import Rows, Runner
@@ -63,14 +64,14 @@ class Steps:
     than leave them out, and 0 times what an overflow leaves there would not be 0.
     """
 
-    def __init__(self, weights: Weights, state: State, queue: Queue) -> None:
-        """Record the draw, and the pass once for each of `contexts`.
+    def __init__(self, weights: Weights, state: State, queue: Queue, tick: Tick) -> None:
+        """Record the draw, and the pass once for each of `contexts`, or once for kernels of ours.
 
         Raises:
             RuntimeError: torch cannot capture it.
         """
         device, n_vocab = state.qkv.device, len(weights.tokens)
-        self._weights, self._state = weights, state
+        self._weights, self._state, self._tick = weights, state, tick
         self._token = torch.zeros(1, dtype=torch.int64, device=device)
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._knobs = Knobs(device)
@@ -79,10 +80,9 @@ class Steps:
         self._slots = [queue.slot(len(self._packet.numbers)) for _ in range(N_SLOTS)]
         self._packets = [Packet(state, n_vocab, slot.numbers) for slot in self._slots]
         self._end = state.n_positions  # rows from here on are 0; those before may hold anything
-        self._passes = {
-            context: queue.record(partial(self._pass, context))
-            for context in contexts(state.n_positions)
-        }
+        # Our kernels read the place on the device, and look no further than that in any graph.
+        looked_at = contexts(state.n_positions)[-1 if tick is kernels.tick else 0 :]
+        self._passes = {n: queue.record(partial(self._pass, n)) for n in looked_at}
         self._draw = queue.record(self._draw_next)
 
     def draw_by(self, sampling: Sampling, seed: int) -> None:
@@ -127,8 +127,8 @@ class Steps:
     def _pass(self, context: int) -> None:
         state, packet = self._state, self._packet
         with torch.inference_mode():
-            logits = tick(self._weights, state, self._token, self._place, context=context)  # (1, V)
-            packet.logits.copy_(logits[0])
+            logits = self._tick(self._weights, state, self._token, self._place, context=context)
+            packet.logits.copy_(logits[0])  # (V,)
             rows = state.qkv[:, :, 0].transpose(0, 1)  # (3, L, H, T, D)
             torch.index_select(rows, 3, self._place, out=packet.qkv)
             torch.index_select(state.residual[:, 0], 1, self._place, out=packet.residual)
@@ -147,15 +147,20 @@ class GraphRunner(Runner):
     Prefill is the eager one. The attributes are those of `Runner`.
     """
 
-    def __init__(self, eager: Runner, queue: Queue) -> None:
+    def __init__(self, eager: Runner, queue: Queue, *, tick: Tick = streams.tick) -> None:
         """Record the steps of a runner, which is not to be used by itself any more.
+
+        Args:
+            eager: with the weights and the state.
+            queue: of its device.
+            tick: makes a step; `kernels.tick` does so in Triton.
 
         Raises:
             RuntimeError: they cannot be captured.
         """
         vars(self).update(vars(eager))  # the same weights, state and settings
         self.recorded = True
-        self._steps = Steps(self._weights, self.state, queue)
+        self._steps = Steps(self._weights, self.state, queue, tick)
         self._ahead = Ahead(self._steps, n_positions=self.state.n_positions)
         self._slot: int | None = None  # of the last pass, if that was a step
         self._warm_up()
@@ -217,7 +222,8 @@ def runner_for(
 ) -> Runner:
     """The fastest runner for a model on a device; the arguments and errors are those of `Runner`.
 
-    Where graphs cannot be captured on a card, its `note` says so and why.
+    On a card: recorded steps of Triton kernels where these are here and answer rightly, else of
+    torch's own. What cannot be used though it is here is told in its `note`.
     """
     eager = Runner(source, device=device, dtype=dtype, n_threads=n_threads)
     return recorded(eager, CudaQueue) if eager.device == "cuda" else eager
@@ -225,11 +231,23 @@ def runner_for(
 
 def recorded(eager: Runner, queue: Callable[[], Queue]) -> Runner:
     """A GraphRunner of this one, or itself with a note where torch cannot capture its steps."""
+    if kernels.obstacle(eager.weights, eager.state) is None:
+        reason = kernels.failure(eager.weights, eager.state)
+        if reason is None:
+            runner = _recorded(eager, queue, kernels.tick, "note_no_kernels")
+            if isinstance(runner, GraphRunner):
+                return runner
+        else:
+            eager.note = sentence("note_no_kernels", {"reason": reason})
+    return _recorded(eager, queue, streams.tick, "note_no_graphs")
+
+
+def _recorded(eager: Runner, queue: Callable[[], Queue], tick: Tick, otherwise: str) -> Runner:
     try:
-        return GraphRunner(eager, queue())
+        return GraphRunner(eager, queue(), tick=tick)
     except RuntimeError as error:
         said = str(error).partition("\n")[0] or type(error).__name__
-    eager.note = sentence("note_no_graphs", {"reason": said})
+    eager.note = sentence(otherwise, {"reason": said})
     return eager
 
 

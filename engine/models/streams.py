@@ -8,12 +8,22 @@ it and a compiler sees one shape. The letters are those of gpt2.py; B streams, T
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.models.gpt2 import Weights
 from engine.state import K, Q, State, V
+
+
+class Tick(Protocol):
+    """What makes a step of all streams: `tick` below, or kernels that do the same."""
+
+    def __call__(
+        self, weights: Weights, state: State, tokens: Tensor, places: Tensor, *, context: int
+    ) -> Tensor:
+        """As `tick`."""
 
 
 def tick(weights: Weights, state: State, tokens: Tensor, places: Tensor, *, context: int) -> Tensor:

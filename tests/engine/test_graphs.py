@@ -423,3 +423,36 @@ def test_a_card_is_waited_for_by_its_packets_alone() -> None:
 def test_a_card_captures_the_whole_of_a_step() -> None:
     runner = runner_for(checkpoint(tensors(TINY)), device="cuda")
     assert type(runner) is GraphRunner
+
+
+def test_kernels_that_fail_their_check_leave_the_steps_to_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(graphs.kernels, "obstacle", lambda weights, state: None)
+    monkeypatch.setattr(graphs.kernels, "failure", lambda weights, state: "they differ by 2.0")
+    runner = recorded(make(), Queue)
+    assert isinstance(runner, GraphRunner)
+    assert runner.note == (
+        "The Triton kernels could not be used, so torch's own make the decode steps: the same "
+        "numbers, but slower. Reason: they differ by 2.0"
+    )
+
+
+def test_kernels_that_pass_it_make_the_steps_in_one_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, queue = [], Watched()
+
+    def like_tick(*given: object, context: int) -> torch.Tensor:
+        made.append(context)
+        return tick(*given, context=context)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(graphs.kernels, "obstacle", lambda weights, state: None)
+    monkeypatch.setattr(graphs.kernels, "failure", lambda weights, state: None)
+    monkeypatch.setattr(graphs.kernels, "tick", like_tick)
+    runner, plain = recorded(make(), lambda: queue), make()
+    assert queue.n_recorded == 2  # the pass, whatever its context, and the draw
+    for one in (runner, plain):
+        read(one, IDS[:9])
+        one.step(5, position=9)
+    assert set(made) == {160}
+    assert near(runner.logits(), plain.logits())
+    assert runner.note is None
