@@ -7,6 +7,7 @@ from pathlib import Path
 from app import texts
 from app.selection import Draft
 from app.widgets.picker import Item
+from app.worker import Loaded
 from engine import models
 from engine.errors import EngineError
 from engine.models import KnownModel
@@ -18,7 +19,7 @@ PACES = ("5", "20", "60", "full")
 # Which formats a device multiplies in. The engine knows it too, but cannot be asked before torch
 # is imported; a test compares the two.
 DTYPES_ON = {
-    "cpu": ("float32", "bfloat16", "float16"),
+    "cpu": ("float32", "bfloat16", "float16", "int8"),
     "cuda": ("float16", "float32", "bfloat16"),
     "mps": ("float32", "float16"),
 }
@@ -45,14 +46,21 @@ def model_title(draft: Draft) -> str:
     return draft.model_title or known or Path(draft.model).name or draft.model
 
 
-def device_items(devices: list[str]) -> list[Item]:
-    """The automatic choice, and every format of these devices."""
-    automatic = Item(device_id(*AUTOMATIC), texts.text("toolbar.device_auto"))
-    return [automatic] + [
-        Item(device_id(device, dtype), _device_words(device, dtype))
-        for device in devices
-        for dtype in DTYPES_ON[device]
-    ]
+def device_items(devices: list[str], loaded: Loaded | None = None) -> list[Item]:
+    """The automatic choice, and every format of these devices.
+
+    The tip of the one in use is what was noted when the model was loaded: what rounding its weights
+    does to its answers, for one.
+    """
+    tips = {}
+    if loaded is not None:
+        tips[device_id(loaded.device, loaded.dtype)] = "\n".join(loaded.notes)
+    items = [Item(device_id(*AUTOMATIC), texts.text("toolbar.device_auto"))]
+    for device in devices:
+        for dtype in DTYPES_ON[device]:
+            id = device_id(device, dtype)
+            items.append(Item(id, _device_words(device, dtype), tip=tips.get(id, "")))
+    return items
 
 
 def device_id(device: str, dtype: str) -> str:

@@ -80,7 +80,7 @@ class Transport(QWidget):
         """Show where the model is, and offer that device from now on."""
         if loaded.device not in self._devices:
             self._devices.append(loaded.device)
-        items = choices.device_items(self._devices)
+        items = choices.device_items(self._devices, loaded)
         self.device.offer(items, choices.device_id(loaded.device, loaded.dtype))
         self._fit()
 

@@ -74,6 +74,9 @@ def _run(request: Request, options: argparse.Namespace) -> int:
     from engine.generate import Engine  # brings torch: a refused request is answered without it
 
     engine = Engine.load(options.model, options.device, options.dtype)
+    if not options.json:
+        for note in engine.notes:
+            print(note, file=sys.stderr)
     interrupted = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: _interrupt(interrupted))
     trace, stream = Trace(), load().stream()

@@ -27,7 +27,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", default="embedded", help="embedded, a known name (gpt2) or a folder")
     add("--device", default="auto", help="auto, cpu, cuda or mps")
-    add("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    add("--dtype", default="auto", help="auto, float32, bfloat16, float16 or int8")
     add("--max-tokens", default=str(defaults.max_tokens), metavar="N", help="tokens to write")
     add("--temperature", default=str(defaults.sampling.temperature), metavar="T")
     add("--top-k", default=str(defaults.sampling.top_k), metavar="K", help="0 = off")

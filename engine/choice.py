@@ -1,7 +1,8 @@
 """How this machine multiplies best: each way checked, timed on the model's own weights, and kept.
 
 A decode step reads every weight once and finds none of them in a cache, so the ways are timed on
-weights that are in none; and in turns, as a machine has slow and fast moments.
+weights that are in none; but the code that multiplies is, as layer comes after layer, so a few
+numbers are multiplied first. And in turns, as a machine has slow and fast moments.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from engine.models.packing import Plan, head_name, numbers
 SMALL = 4_000_000  # parameters below which there is nothing to gain: dispatch takes longer
 HEAD_ROWS = 8_192  # rows of the head that it is timed on: packing all 50,257 takes 0.2 s a way
 CACHES = 2**26  # bytes read between two goes, so that none finds its weights in a cache
+FEW = 64  # rows and columns of the matrix that brings only the code back
 ROUNDS = 5  # the fastest counts: whatever else the machine does only adds time
 HOPELESS = 4  # a way that takes so many times as long as another is not tried again
 WORTH = 1.1  # how many times as long a kind may take that is preferred for other reasons
-FASTER = 1.2  # how many times as fast rounded weights must be to be worth their rounding
+FASTER = 1.2  # how many times as fast a way must be to be worth its rounding
 QUIET = 0.9  # share of the time that a thread computes if no other program is in its way
 
 
@@ -75,7 +77,8 @@ def plan(source: Source, device: str, dtype: str, threads: Threads) -> Plan:
         source: the model.
         device: "cpu", "cuda" or "mps".
         dtype: one that the device takes, or "auto": the exact float32, unless weights rounded to
-            16 bits are faster by `FASTER` and the model is large enough for that to matter.
+            16 bits are faster by `FASTER` and the model is large enough for that to matter. Never
+            int8, which has to be asked for.
         threads: for the CPU.
     """
     ways = _ways(source, device, dtype)
@@ -106,17 +109,18 @@ def fastest(
 ) -> Way:
     """The fastest way on this CPU that answers as `F.linear` does, summed over the trials.
 
-    A way that rounds weights has to be `FASTER` than each that does not. One whose kind is among
-    `rather` is taken instead if it takes at most `WORTH` times as long.
+    A way that rounds more than another has to be `FASTER` than it. One whose kind is among `rather`
+    is taken instead if it takes at most `WORTH` times as long.
     """
     wanted = _reference(matrix)
     packed = {way: one for way in ways if (one := _packed(matrix, way, wanted)) is not None}
     if not packed:
         return ways[0]
     times = _times(packed, len(matrix.weight), trials)
-    exact = {way: ns for way, ns in times.items() if way.dtype == "float32"}
-    if exact and min(exact.values()) <= FASTER * min(times.values()):
-        times = exact
+    least = min(map(_rounds, times))
+    careful = {way: ns for way, ns in times.items() if _rounds(way) == least}
+    if min(careful.values()) <= FASTER * min(times.values()):
+        times = careful
     best = min(times.values())
     good = [way for way in times if way.kind in rather and times[way] <= WORTH * best]
     return min(good or times, key=times.__getitem__)
@@ -144,6 +148,11 @@ def _plan(device: str, way: Way, head: Kind) -> Plan:
 
 def _item(way: Way) -> int:
     return linear.item_bytes(way.kind, devices.DTYPES[way.dtype])
+
+
+def _rounds(way: Way) -> int:
+    """How many things the way rounds: none, the weights, or the rows to 8 bits as well."""
+    return (way.dtype != "float32") + (way.kind == "int8_rows")
 
 
 def _matrices(source: Source) -> tuple[Matrix, Matrix]:
@@ -184,13 +193,17 @@ def _right(matrix: Matrix, way: Way) -> bool:
 def _packed(matrix: Matrix, way: Way, wanted: Sequence[torch.Tensor]) -> Linear | None:
     """The packed layer, or None where it cannot be made or answers differently."""
     try:
-        dtype = devices.DTYPES[way.dtype]
-        packed = linear.pack(matrix.weight, matrix.bias, dtype=dtype, kind=way.kind)
+        packed = _pack(matrix, way)
         found = _answers(packed, *matrix.weight.shape)
     except (RuntimeError, EngineError):  # torch does not have it here, or the numbers do not fit
         return None
-    bound = linear.TOLERANCE[dtype]
+    bound = linear.TOLERANCE[devices.DTYPES[way.dtype]]
     return packed if all(_close(a, b, bound) for a, b in zip(found, wanted, strict=True)) else None
+
+
+def _pack(matrix: Matrix, way: Way) -> Linear:
+    dtype = devices.DTYPES[way.dtype]
+    return linear.pack(matrix.weight, matrix.bias, dtype=dtype, kind=way.kind)
 
 
 def _reference(matrix: Matrix) -> Sequence[torch.Tensor]:
@@ -214,6 +227,8 @@ def _close(found: torch.Tensor, wanted: torch.Tensor, bound: float) -> bool:
 def _times(packed: dict[Way, Linear], n_in: int, trials: Sequence[Trial]) -> dict[Way, int]:
     """Nanoseconds over all trials, of each way that is not hopeless."""
     caches = torch.zeros(CACHES // 4)
+    few = np.zeros((FEW, FEW), np.float32)
+    small = {way: _pack(Matrix(few, few[0]), way) for way in packed}
     times = dict.fromkeys(packed, 0)
     for trial in trials:
         linear.use_threads(trial.n_threads)
@@ -223,16 +238,17 @@ def _times(packed: dict[Way, Linear], n_in: int, trials: Sequence[Trial]) -> dic
             for way, one in packed.items():
                 if n and best[way] > HOPELESS * min(best.values()):
                     continue
-                took = _time(one, x, caches)
+                took = _time(one, small[way], x, caches)
                 best[way] = min(took, best.get(way, took))
         for way, ns in best.items():
             times[way] += ns * trial.n_times
     return times
 
 
-def _time(packed: Linear, x: torch.Tensor, caches: torch.Tensor) -> int:
+def _time(packed: Linear, small: Linear, x: torch.Tensor, caches: torch.Tensor) -> int:
     with torch.inference_mode():
         caches.sum()
+        small(torch.zeros(len(x), FEW))
         start = now_ns()
         packed(x)
         return now_ns() - start

@@ -10,9 +10,14 @@ from engine.checkpoint import Source
 from engine.errors import EngineError
 from engine.model_folder import EMBEDDING, HEAD
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "int8": torch.int8,
+}  # what matrices are kept in
 DTYPES_ON = {
-    "cpu": ("float32", "bfloat16", "float16"),
+    "cpu": ("float32", "bfloat16", "float16", "int8"),
     "cuda": ("float16", "float32", "bfloat16"),
     "mps": ("float32", "float16"),
 }  # the first is the automatic choice
@@ -43,7 +48,7 @@ def dtype(asked: str, on: str) -> str:
         EngineError: kind "dtype".
     """
     allowed = DTYPES_ON[on]
-    if on == "cpu" and not linear.has_half():
+    if on == "cpu" and not linear.has_fbgemm():
         allowed = tuple(name for name in allowed if name != "float16")
     if asked == "auto":
         return allowed[0]

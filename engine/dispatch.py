@@ -14,6 +14,8 @@ from engine.checkpoint import Checkpoint, Config
 from engine.events import Dimensions, Forward, Model
 from engine.graphs import GraphRunner
 from engine.linear import Kind
+from engine.models import kernels
+from engine.models.streams import Tick
 from engine.queues import Queue, Work
 from engine.runners import Runner
 
@@ -111,11 +113,20 @@ def _count(runner: Runner, forward: Forward, n_layer: int) -> tuple[int, int]:
     small = small_runner(
         runner.device, runner.dtype, 1, runner.kind, n_layer=n_layer, n_positions=end
     )
-    if runner.recorded and forward.phase == "decode":
-        told, _ = _counted(GraphRunner(small, _Told()), forward)
-        _, launched = _counted(GraphRunner(small, Queue()), forward)
-        return told + N_RECORDED, launched
+    if isinstance(runner, GraphRunner) and forward.phase == "decode":
+        return _count_recorded(runner.tick, small, forward)
     return _counted(small, forward)
+
+
+def _count_recorded(tick: Tick, small: Runner, forward: Forward) -> tuple[int, int]:
+    told, _ = _counted(GraphRunner(small, _Told()), forward)
+    if tick is not kernels.tick:
+        return told + N_RECORDED, _counted(GraphRunner(small, Queue(), tick=tick), forward)[1]
+    # Torch does not see kernels of ours: counted is what is around them.
+    logits = torch.zeros(1, len(small.weights.tokens), device=small.device)
+    around = GraphRunner(small, Queue(), tick=lambda *_, **__: logits)
+    launched = kernels.n_launches(len(small.weights.layers)) + _counted(around, forward)[1]
+    return told + N_RECORDED, launched
 
 
 def _counted(small: Runner, forward: Forward) -> tuple[int, int]:

@@ -117,7 +117,7 @@ class RunStarted:
     model: Model
     sha256: str  # of the weights file
     device: str  # "cpu", "cuda", "mps"
-    dtype: str  # "float32", "bfloat16", "float16"
+    dtype: str  # of the weights: "float32", "bfloat16", "float16", "int8"
     weight_bytes: int
     machine: Machine
     at_ns: int

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from itertools import takewhile
 from pathlib import Path
 
-from engine import graphs, models, sampling, tokenizer, vector_sums, weights
+from engine import deviation, graphs, models, sampling, tokenizer, vector_sums, weights
 from engine.errors import EngineError
 from engine.events import (
     Event,
@@ -67,7 +67,7 @@ class Engine:
         Args:
             model: "embedded", a name in resources/models.toml, or a folder.
             device: "auto", "cpu", "cuda" or "mps".
-            dtype: "auto", "float32", "bfloat16" or "float16".
+            dtype: "auto", "float32", "bfloat16", "float16" or, on the CPU only, "int8".
             n_threads: for prefill and decode alike; None lets the runner choose for each.
 
         Raises:
@@ -75,7 +75,9 @@ class Engine:
         """
         with weights.opened(models.find(str(model))) as source:
             runner = graphs.runner_for(source, device=device, dtype=dtype, n_threads=n_threads)
-        engine = cls(runner, model=source.model, sha256=source.sha256)
+            engine = cls(runner, model=source.model, sha256=source.sha256)
+            if runner.dtype == "int8":
+                runner.note = deviation.note(source, runner)
         engine.notes = (*source.notes, *filter(None, [runner.note]))
         return engine
 

@@ -159,7 +159,7 @@ class GraphRunner(Runner):
             RuntimeError: they cannot be captured.
         """
         vars(self).update(vars(eager))  # the same weights, state and settings
-        self.recorded = True
+        self.tick = tick
         self._steps = Steps(self._weights, self.state, queue, tick)
         self._ahead = Ahead(self._steps, n_positions=self.state.n_positions)
         self._slot: int | None = None  # of the last pass, if that was a step

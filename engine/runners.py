@@ -46,13 +46,13 @@ class Runner:
     Attributes:
         dimensions: of the model.
         device: "cpu", "cuda" or "mps".
-        dtype: what the weights are multiplied in; the state is float32 always.
+        dtype: what the weights are rounded to; the state is float32 always.
         item_weight: bytes a weight takes in memory. Half of the dtype's where float16 weights are
             widened as they are read.
         weight_bytes: all weights as they lie in memory.
         kind: how the matrices of the layers are packed.
-        recorded: whether decode steps are told to the device as one graph.
-        note: a sentence about something that could not be used here, or None.
+        note: a sentence about something that could not be used here, or about what it cost to use
+            it, or None.
         machine: the processor or card, and the threads that decode uses.
         state: the buffers, and how many positions are read.
     """
@@ -71,7 +71,7 @@ class Runner:
         Args:
             source: the model. Its tensors are packed one by one; they may be kept, not changed.
             device: "auto" (CUDA, else CPU), "cpu", "cuda" or "mps".
-            dtype: "auto", "float32", "bfloat16" or "float16".
+            dtype: "auto", "float32", "bfloat16", "float16" or, on the CPU only, "int8".
             n_threads: for prefill and decode alike. None: every core for a long prefill; for decode
                 and a short one, one less, because a pass waits for its slowest thread and the
                 window needs a core too; only one while other programs are in the way.
@@ -98,7 +98,6 @@ class Runner:
             self._pack(source, self._plan(source, "float32", kind))
         self.weight_bytes = self._weights.nbytes
         self.note: str | None = None
-        self.recorded = False
         self._logits: Tensor | None = None
         self._spans: tuple[Span, ...] = ()
         self._warm_up()

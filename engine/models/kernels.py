@@ -113,6 +113,15 @@ def tick(weights: Weights, state: State, tokens: Tensor, places: Tensor, *, cont
     return logits  # (1, V)
 
 
+def n_launches(n_layer: int) -> int:
+    """Kernels that `tick` starts: five a layer, one before them and one after.
+
+    >>> n_launches(12)
+    62
+    """
+    return 5 * n_layer + 2
+
+
 def _grid(n_outputs: int, each: int) -> tuple[int]:
     """How many programs make so many outputs."""
     return (-(-n_outputs // each),)

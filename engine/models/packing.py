@@ -26,6 +26,11 @@ class Plan:
     layers: Kind
     head: Kind
 
+    @property
+    def table(self) -> torch.dtype:
+        """The widest type of a token table beside a packed head. It has no scales, so not int8."""
+        return torch.float16 if self.dtype is torch.int8 else self.dtype
+
 
 def pack(source: Source, plan: Plan) -> Weights:
     """Put a model's weights on the device, each matrix packed as planned as soon as it is there."""
@@ -121,12 +126,16 @@ class _Parts:
         return linear.pack(weight, None, device=plan.device, dtype=plan.dtype, kind=plan.head)
 
     def _table(self, name: str, array: Array) -> Tensor:
-        """(V, C) in the type it is stored in, or the plan's if that is narrower."""
+        """(V, C) in the type it is stored in, or the plan's `table` if that is narrower."""
         table = torch.from_numpy(np.require(array, requirements="W"))
         if self._dtypes[name] == "BF16":
             table = table.view(torch.bfloat16)
-        narrower = self._plan.dtype.itemsize < table.itemsize
-        return table.to(self._plan.device, self._plan.dtype if narrower else table.dtype)
+        widest = self._plan.table
+        if widest.itemsize >= table.itemsize:
+            return table.to(self._plan.device)
+        if widest is torch.float16:
+            linear.check_half(table)
+        return table.to(self._plan.device, widest)
 
     def _norm(self, name: str) -> Norm:
         return Norm(self._vectors[f"{name}.weight"], self._vectors[f"{name}.bias"], self._epsilon)

@@ -81,7 +81,9 @@ def start(engine: str, dtype: str, folder: Path, place: Path, *, n_threads: int)
     for package in PEERS[engine].packages:
         if find_spec(package) is None:
             raise Lost(f"{package} is not installed")
-    maker = Worker("prepare", engine, dtype, str(folder), str(place), n_threads=n_threads)
+    maker = Worker(
+        *("prepare", engine, dtype, str(folder), str(place), str(n_threads)), n_threads=n_threads
+    )
     maker.close()
     path: str = maker.hello["path"]
     return Worker("serve", engine, dtype, path, str(n_threads), n_threads=n_threads)

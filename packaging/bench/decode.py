@@ -16,9 +16,13 @@ disturbed runs do not count while undisturbed ones are left.
 
 TTFT: from the call to the first token, ours with tokenizing. Tok/s: tokens after the first over the
 seconds after the first. Load: from the file, warm, to a usable engine; libraries are imported
-before. Peak: the most resident memory of the process. Floor: the time that the bytes and
-multiplications of a pass take at the best rates torch showed in this run, over the time it took;
-weights that fit in the processor's cache may pass 100 %.
+before, and ours has loaded once without a clock, so that it knows how this machine multiplies best.
+Peak: the most resident memory of the process. Floor: the time that the bytes and multiplications of
+a pass take at the best rates torch showed in this run, over the time it took; weights that fit in
+the processor's cache may pass 100 %.
+
+--dtypes says what weights are rounded to. Whether an engine widens them as it reads them or rounds
+what it multiplies too is its own matter; int8 is llama.cpp's Q8_0.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from engine.errors import EngineError  # noqa: E402
 from engine.meter import machine  # noqa: E402
 
 PROMPTS = [16, 128, 512, 960]
-DTYPES = ["float32", "bfloat16", "int8"]
+DTYPES = ["float32", "float16", "bfloat16", "int8"]
 QUICK = {"rounds": 1, "tokens": 16, "prompts": [16]}
 RANDOM = "random"
 
@@ -70,7 +74,7 @@ def main() -> None:
         sys.exit("\n".join([*race.notes, "nothing was timed"]))
     print("\n".join(report.lines(race)))
     if options.json:
-        found = rows(race.runs, race.loaded, race.floors, threads=options.threads)
+        found = rows(race.runs, race.loaded, race.roofs, threads=options.threads)
         options.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
 
 

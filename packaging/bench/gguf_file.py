@@ -1,4 +1,4 @@
-"""A GPT-2 written as llama.cpp reads it: one GGUF file in float32, bfloat16 or 8-bit blocks.
+"""A GPT-2 written as llama.cpp reads it: one GGUF file in float32, 16 bits or 8-bit blocks.
 
 The format is GGUF version 3 (docs/gguf.md in ggml's repository): a head of counts, the metadata as
 typed pairs, a line for every tensor, then the tensors, each at a multiple of 32 bytes. All numbers
@@ -23,8 +23,8 @@ Array = NDArray[np.generic]
 ALIGNMENT = 32
 BLOCK = 32  # numbers that share one scale in Q8_0
 UINT32, FLOAT32, STRING = 4, 6, 8  # types of metadata
-TENSOR_TYPE = {"float32": 0, "int8": 8, "bfloat16": 30}  # F32, Q8_0, BF16
-FILE_TYPE = {"float32": 0, "int8": 7, "bfloat16": 32}
+TENSOR_TYPE = {"float32": 0, "float16": 1, "int8": 8, "bfloat16": 30}  # F32, F16, Q8_0, BF16
+FILE_TYPE = {"float32": 0, "float16": 1, "int8": 7, "bfloat16": 32}
 
 NAMES = {
     "ln_1": "attn_norm",
@@ -48,7 +48,7 @@ def write(path: Path, checkpoint: Checkpoint, dtype: str) -> None:
     Args:
         path: of the file to be.
         checkpoint: the model.
-        dtype: "float32", "bfloat16" or "int8" (Q8_0).
+        dtype: "float32", "float16", "bfloat16" or "int8" (Q8_0).
     """
     tensors = {name: (kind, shape) for name, kind, shape, _ in _tensors(checkpoint, dtype)}
     with path.open("wb") as file:
@@ -79,6 +79,8 @@ def stored(numbers: Floats, dtype: str) -> Array:
     """
     if dtype == "float32":
         return numbers
+    if dtype == "float16":
+        return numbers.astype(np.float16)
     if dtype == "bfloat16":  # round half to even: the upper half of a float32
         bits = numbers.view(np.uint32)
         return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
@@ -96,7 +98,8 @@ def n_bytes(shape: tuple[int, ...], dtype: str) -> int:
     626688
     """
     n = int(np.prod(shape))
-    return {"float32": 4 * n, "bfloat16": 2 * n, "int8": n // BLOCK * (BLOCK + 2)}[dtype]
+    blocks = n // BLOCK * (BLOCK + 2)
+    return {"float32": 4 * n, "float16": 2 * n, "bfloat16": 2 * n, "int8": blocks}[dtype]
 
 
 def _metadata(checkpoint: Checkpoint, dtype: str) -> dict[str, tuple[int, bytes]]:

@@ -13,9 +13,10 @@ from typing import Any
 from bench import crew
 from bench.crew import Lost, Worker
 from bench.peers import PEERS
-from bench.table import BARE, OURS, Floors, Loaded, Run
+from bench.table import BARE, OURS, Loaded, Roofs, Run, best
 from engine import tokenizer
 from engine.events import Dimensions
+from engine.floors import Limits
 
 TEXT = "Once upon a time, there was a little girl named Lily. One spring day"  # 16 tokens
 WARM = 2  # tokens after each prompt before any clock counts
@@ -52,15 +53,14 @@ class Race:
     lanes: list[Lane] = field(default_factory=list)
     loaded: dict[tuple[str, str], Loaded] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
-    bytes_s: list[float] = field(default_factory=list)
-    flops_s: dict[str, list[float]] = field(default_factory=dict)
+    limits: dict[str, list[Limits]] = field(default_factory=dict)  # by dtype, one a round
     notes: list[str] = field(default_factory=list)
 
     @property
-    def floors(self) -> Floors:
-        """By the best rates of all rounds: what this machine can do when it is let."""
-        flops_s = {dtype: max(rates) for dtype, rates in self.flops_s.items()}
-        return Floors(self.dimensions, max(self.bytes_s), flops_s)
+    def roofs(self) -> Roofs:
+        """By the best rates of all rounds."""
+        found = {dtype: best(limits) for dtype, limits in self.limits.items()}
+        return Roofs(self.dimensions, found)
 
     def run(self, dtypes: list[str], n_rounds: int, *, folder: Path, place: Path) -> None:
         """Load everything, warm everything, then the rounds; all processes are gone after it."""
@@ -138,10 +138,8 @@ class Race:
 
     def _measure(self, prober: Worker) -> None:
         time.sleep(crew.PAUSE)
-        limits = prober.ask()
-        self.bytes_s.append(limits["bytes_s"])
-        for dtype, rate in limits["flops_s"].items():
-            self.flops_s.setdefault(dtype, []).append(rate)
+        for dtype, limits in prober.ask().items():
+            self.limits.setdefault(dtype, []).append(Limits(**limits))
 
 
 def _tell(doing: str) -> None:

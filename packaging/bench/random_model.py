@@ -1,16 +1,18 @@
-"""A GPT-2 with random weights as a Hugging Face folder: all of its work and nothing to download."""
+"""A GPT-2 with random weights, as a Hugging Face folder or in memory: nothing to download."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
-from engine.events import Dimensions
+from engine.checkpoint import Checkpoint, Config
+from engine.events import Dimensions, Model
 
+EPSILON = 1e-5
 SMALL = Dimensions(n_layer=12, n_head=12, n_embd=768, n_positions=1024, n_vocab=50257)
 SEED = 20_260_101
 
@@ -23,19 +25,48 @@ DEVIATION = 0.02
 
 def write(folder: Path, dimensions: Dimensions = SMALL, *, seed: int = SEED) -> None:
     """Write config.json and model.safetensors, float32; the same seed gives the same bytes."""
+    from safetensors.numpy import save_file  # a model in memory needs no such package
+
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(_config(dimensions), indent=1) + "\n")
+    (folder / "config.json").write_text(json.dumps(config(dimensions), indent=1) + "\n")
     save_file(_tensors(dimensions, seed), folder / "model.safetensors", {"format": "pt"})
 
 
-def _config(size: Dimensions) -> dict[str, object]:
+def checkpoint(
+    dimensions: Dimensions = SMALL, *, seed: int = SEED, alike: bool = False
+) -> Checkpoint:
+    """The same model in memory.
+
+    Args:
+        dimensions: of the model.
+        seed: of its numbers.
+        alike: every layer gets the very arrays of the first. A large model is made in seconds so,
+            and is as much work on a device, where each layer is copied; its text says nothing.
+    """
+    tensors = _tensors(replace(dimensions, n_layer=1) if alike else dimensions, seed)
+    if alike:
+        first = {name[4:]: tensor for name, tensor in tensors.items() if name.startswith("h.0.")}
+        for n in range(1, dimensions.n_layer):
+            tensors |= {f"h.{n}.{name}": tensor for name, tensor in first.items()}
+    return Checkpoint(
+        model=Model("random", "Random weights", dimensions, verified=False),
+        config=Config(dimensions, EPSILON),
+        tensors=tensors,
+        dtypes=dict.fromkeys(tensors, "F32"),
+        sha256="",
+        notes=(),
+    )
+
+
+def config(size: Dimensions) -> dict[str, object]:
+    """What stands in config.json."""
     return {
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
         "activation_function": "gelu_new",
         "bos_token_id": 50256,
         "eos_token_id": 50256,
-        "layer_norm_epsilon": 1e-05,
+        "layer_norm_epsilon": EPSILON,
         "n_ctx": size.n_positions,
         "n_embd": size.n_embd,
         "n_head": size.n_head,

@@ -13,9 +13,9 @@ UNKNOWN = "-"
 
 def lines(race: Race) -> Iterator[str]:
     """The limits of the machine, a row for every engine and prompt, the ratios, and the notes."""
-    floors = race.floors
-    rates = "".join(f", {rate / 1e9:,.0f} GFLOP/s {name}" for name, rate in floors.flops_s.items())
-    read = f"{floors.bytes_s / 1e9:.1f} GB/s read"
+    roofs = race.roofs
+    rates = "".join(f", {x.flops / 1e9:,.0f} GFLOP/s {name}" for name, x in roofs.limits.items())
+    read = f"{roofs.bandwidth / 1e9:.1f} GB/s read"
     yield f"limits of this machine, the best of all rounds: {read}{rates}"
     yield ""
     yield _rows(race)
@@ -37,10 +37,10 @@ def lines(race: Race) -> Iterator[str]:
 
 
 def _rows(race: Race) -> str:
-    prefill = prefill_fractions(race.runs, race.loaded, race.floors)
+    prefill = prefill_fractions(race.runs, race.loaded, race.roofs)
     alike = n_alike(race.runs)
     table = []
-    for row in rows(race.runs, race.loaded, race.floors, threads=race.n_threads):
+    for row in rows(race.runs, race.loaded, race.roofs, threads=race.n_threads):
         key = (row.engine, row.dtype, row.prompt)
         table.append(
             (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 from engine.events import Dimensions
+from engine.floors import SECOND, Limits, floors
 from engine.meter import work
 
 QUIET = 0.05  # foreign share up to which a run counts as undisturbed
@@ -75,33 +76,48 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Floors:
-    """No pass can be faster than its bytes can be read and its numbers multiplied.
+class Roofs:
+    """What no pass of a model can be faster than on this machine.
 
-    floor = max(bytes / bytes_s, flops / flops_s), bytes and flops by `engine.meter.work`.
+    A pass waits for its bytes or for its multiplications, whichever takes longer: the memory and
+    the compute floor of `engine.floors`. What Python costs is left out, as engines differ in that.
     """
 
     dimensions: Dimensions
-    bytes_s: float
-    flops_s: dict[str, float]  # by dtype
+    limits: Mapping[str, Limits]  # by dtype, one at least; a dtype without is held to the memory
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second; memory does not mind what is multiplied, so the best of all dtypes."""
+        return max(limits.bandwidth for limits in self.limits.values())
 
     def prefill_s(self, n: int, dtype: str, item: int) -> float | None:
         """Of reading a prompt of n tokens; None where the rate of this dtype is not known."""
-        return self._floor(0, n, dtype, item) if dtype in self.flops_s else None
+        return self._least_s(0, n, dtype, item) if dtype in self.limits else None
 
     def decode_s(self, prompt: int, n_steps: int, dtype: str, item: int) -> float:
-        """Of so many single steps after a prompt; a step multiplies too little to be held up."""
-        return sum(self._floor(prompt + step, 1, dtype, item) for step in range(n_steps))
+        """Of so many single steps after a prompt."""
+        return sum(self._least_s(prompt + step, 1, dtype, item) for step in range(n_steps))
 
-    def _floor(self, first: int, count: int, dtype: str, item: int) -> float:
+    def _least_s(self, first: int, count: int, dtype: str, item: int) -> float:
         must = work(self.dimensions, first, count, item_weight=item, item_kv=4)
-        memory = (must.weight_bytes + must.kv_bytes) / self.bytes_s
-        rate = self.flops_s.get(dtype)
-        return max(memory, must.flops / rate) if rate else memory
+        known = self.limits.get(dtype)
+        limits = replace(known or next(iter(self.limits.values())), bandwidth=self.bandwidth)
+        found = floors(must, limits, n_operations=0, n_launches=0)
+        return max(found.memory_ns, found.compute_ns if known else 0.0) / SECOND
+
+
+def best(found: Sequence[Limits]) -> Limits:
+    """Of several measurements of the same, the highest rates: what it can do when it is let."""
+    return replace(
+        found[0],
+        bandwidth=max(limits.bandwidth for limits in found),
+        flops=max(limits.flops for limits in found),
+    )
 
 
 def rows(
-    runs: Sequence[Run], loaded: dict[tuple[str, str], Loaded], floors: Floors, *, threads: int
+    runs: Sequence[Run], loaded: dict[tuple[str, str], Loaded], roofs: Roofs, *, threads: int
 ) -> list[Row]:
     """One for every engine, dtype and prompt, in the order they ran."""
     return [
@@ -115,7 +131,7 @@ def rows(
             load_s=round(loaded[engine, dtype].load_s, 3),
             peak_rss_bytes=loaded[engine, dtype].peak_rss_bytes,
             floor_fraction=_rounded(
-                _median(_decode_fraction(run, floors, loaded[engine, dtype]) for run in found), 3
+                _median(_decode_fraction(run, roofs, loaded[engine, dtype]) for run in found), 3
             ),
         )
         for (engine, dtype, prompt), found in _counted(runs).items()
@@ -123,12 +139,12 @@ def rows(
 
 
 def prefill_fractions(
-    runs: Sequence[Run], loaded: dict[tuple[str, str], Loaded], floors: Floors
+    runs: Sequence[Run], loaded: dict[tuple[str, str], Loaded], roofs: Roofs
 ) -> dict[tuple[str, str, int], float | None]:
     """The floor of reading the prompt over the time to the first token."""
     return {
         key: _median(
-            floor / run.first_s if (floor := _prefill_floor(run, floors, loaded)) else None
+            floor / run.first_s if (floor := _prefill_floor(run, roofs, loaded)) else None
             for run in found
         )
         for key, found in _counted(runs).items()
@@ -195,16 +211,16 @@ def _counted(runs: Sequence[Run]) -> dict[tuple[str, str, int], list[Run]]:
     return {key: [run for run in all_ if run.quiet] or all_ for key, all_ in found.items()}
 
 
-def _decode_fraction(run: Run, floors: Floors, loaded: Loaded) -> float | None:
+def _decode_fraction(run: Run, roofs: Roofs, loaded: Loaded) -> float | None:
     n_steps = len(run.ids) - 1
     if n_steps < 1:
         return None
-    return floors.decode_s(run.prompt, n_steps, run.dtype, loaded.item_weight) / run.rest_s
+    return roofs.decode_s(run.prompt, n_steps, run.dtype, loaded.item_weight) / run.rest_s
 
 
-def _prefill_floor(run: Run, floors: Floors, loaded: dict[tuple[str, str], Loaded]) -> float | None:
+def _prefill_floor(run: Run, roofs: Roofs, loaded: dict[tuple[str, str], Loaded]) -> float | None:
     item = loaded[run.engine, run.dtype].item_weight
-    return floors.prefill_s(run.prompt, run.dtype, item)
+    return roofs.prefill_s(run.prompt, run.dtype, item)
 
 
 def _median(numbers: Iterable[float | None]) -> float | None:

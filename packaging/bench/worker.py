@@ -1,8 +1,8 @@
 """One engine in a process of its own: a line of JSON in, a line of JSON out.
 
-    worker.py prepare ENGINE DTYPE FOLDER PLACE      writes the engine's own file, says where
-    worker.py serve ENGINE DTYPE PATH THREADS        loads it and answers until its input ends
-    worker.py limits DTYPES THREADS                  measures this machine whenever it is asked
+    worker.py prepare ENGINE DTYPE FOLDER PLACE THREADS  writes the engine's own file, says where
+    worker.py serve ENGINE DTYPE PATH THREADS            loads it and answers until its input ends
+    worker.py limits DTYPES THREADS                      measures this machine whenever it is asked
 
 Whatever goes wrong ends the process; the last line of its error output is the reason.
 """
@@ -40,8 +40,9 @@ def peak_bytes() -> int | None:
     return int(found[1]) * 1024 if found else None
 
 
-def prepare(engine: str, dtype: str, folder: str, place: str) -> Iterator[Answer]:
-    yield {"path": str(PEERS[engine].prepare(Path(folder), Path(place), dtype))}
+def prepare(engine: str, dtype: str, folder: str, place: str, n_threads: str) -> Iterator[Answer]:
+    kind = PEERS[engine]
+    yield {"path": str(kind.prepare(Path(folder), Path(place), dtype, int(n_threads)))}
 
 
 def serve(engine: str, dtype: str, path: str, n_threads: str) -> Iterator[Answer]:
@@ -61,15 +62,21 @@ def serve(engine: str, dtype: str, path: str, n_threads: str) -> Iterator[Answer
 
 
 def limits(dtypes: str, n_threads: str) -> Iterator[Answer]:
-    from engine import probe  # late: the other processes need no torch of ours
+    """What this machine can do, by dtype: those that can be measured here, float32 if none."""
+    from engine import linear, probe  # late: the other processes need no torch of ours
+    from engine.devices import DTYPES
 
-    names = [name for name in dtypes.split(",") if name in ("float32", "bfloat16")]
+    usable: dict[str, linear.Kind] = {
+        name: kinds[0]
+        for name in dtypes.split(",")
+        if name in DTYPES and (kinds := linear.kinds("cpu", DTYPES[name]))
+    }
+    usable = usable or {"float32": "linear"}
     yield {}
     for _ in sys.stdin:
-        found = {name: probe.measure("cpu", name, int(n_threads)) for name in names or ["float32"]}
         yield {
-            "bytes_s": max(limits.bandwidth for limits in found.values()),
-            "flops_s": {name: found[name].flops for name in names},
+            name: asdict(probe.measure("cpu", name, int(n_threads), kind=kind))
+            for name, kind in usable.items()
         }
 
 

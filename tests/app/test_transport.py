@@ -179,11 +179,20 @@ def test_the_device_that_the_model_is_on_is_offered_from_then_on(
     bar.set_engine(Loaded(Wanted(), model(), "cuda", "float16", ()))
     assert bar.device.shown == "CUDA fp16"
     words = [bar.device.itemText(i) for i in range(bar.device.count())]
-    cpu = ["CPU fp32", "CPU bf16", "CPU fp16"]
+    cpu = ["CPU fp32", "CPU bf16", "CPU fp16", "CPU int8"]
     assert words == ["Automatic", *cpu, "CUDA fp16", "CUDA fp32", "CUDA bf16"]
     with qtbot.waitSignal(bar.device_asked) as said:
         bar.device.activated.emit(2)
     assert said.args == ["cpu", "bfloat16"]
+
+
+def test_what_was_noted_when_the_model_was_loaded_stays_with_its_format(bar: Transport) -> None:
+    said = "int8 weights: on 64 tokens of a fixed text KL 0.0027 nats from float32."
+    bar.set_engine(Loaded(Wanted(), model(), "cpu", "int8", (said,)))
+    assert bar.device.shown == "CPU int8"
+    assert said in bar.device.toolTip().replace("\n", " ")
+    bar.set_engine(Loaded(Wanted(), model(), "cpu", "float32", ()))
+    assert "KL" not in bar.device.toolTip()
 
 
 def test_the_formats_offered_are_those_that_the_engine_takes() -> None:

@@ -47,7 +47,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, ns: dict[Way, tuple[int, int]]) -> No
 
     monkeypatch.setattr(choice, "_packed", packing)
     monkeypatch.setattr(
-        choice, "_time", lambda packed, x, caches: by_linear[id(packed)][min(len(x), 2) - 1]
+        choice, "_time", lambda packed, small, x, caches: by_linear[id(packed)][min(len(x), 2) - 1]
     )
 
 
@@ -85,19 +85,68 @@ def test_rounded_weights_must_be_a_fifth_faster(
     assert fastest(matrix(), ways, TRIALS).dtype == dtype  # 100 is 1.19 x 84, and 1.22 x 82
 
 
+@pytest.mark.skipif(not linear.has_fbgemm(), reason="no int8 rows on this processor")
+@pytest.mark.parametrize(("ns", "kind"), [(84, "int8"), (82, "int8_rows")])
+def test_rounded_rows_must_be_a_fifth_faster_too(
+    ns: int, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = [Way("int8", "int8"), Way("int8", "int8_rows")]
+    clock(monkeypatch, {ways[0]: (100, 100), ways[1]: (ns, ns)})
+    assert fastest(matrix(), ways, TRIALS).kind == kind
+
+
+def test_int8_is_taken_if_it_is_asked_for_and_never_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Way] = []
+
+    def first(matrix: Matrix, ways: Sequence[Way], *_: object, **__: object) -> Way:
+        asked.extend(ways)
+        return ways[0]
+
+    monkeypatch.setattr(choice, "fastest", first)
+    assert embedded("int8") == Plan("cpu", torch.int8, "int8", "int8")
+    assert {way.dtype for way in asked} == {"int8"}
+    asked.clear()
+    embedded("auto")
+    assert {way.dtype for way in asked} == {"float32", "bfloat16"}
+
+
 def test_a_hopeless_way_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     ways = FLOAT[:2]
     clock(monkeypatch, {ways[0]: (1, 1), ways[1]: (5, 5)})
     made_up = choice._time
 
-    def time(packed: linear.Linear, x: torch.Tensor, caches: torch.Tensor) -> int:
-        tried.append(made_up(packed, x, caches))
+    def time(
+        packed: linear.Linear, small: linear.Linear, x: torch.Tensor, caches: torch.Tensor
+    ) -> int:
+        tried.append(made_up(packed, small, x, caches))
         return tried[-1]
 
     monkeypatch.setattr(choice, "_time", time)
     assert fastest(matrix(), ways, TRIALS[:1]) == ways[0]
     assert (tried.count(1), tried.count(5)) == (5, 1)
+
+
+def test_the_clock_finds_the_code_in_a_cache_and_the_weights_in_none() -> None:
+    """In a step layer comes after layer: that a first call of all is slow tells nothing."""
+    done: list[tuple[str, tuple[int, ...]]] = []
+
+    class Said(linear.Linear):
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            done.append((self._name, tuple(x.shape)))
+            return x
+
+    class Caches:
+        def sum(self) -> None:
+            done.append(("caches", ()))
+
+    choice._time(Said("layer"), Said("small"), torch.zeros(3, 48), Caches())  # type: ignore[arg-type]
+    assert done == [("caches", ()), ("small", (3, 64)), ("layer", (3, 48))]
 
 
 def test_the_choice_is_one_that_works_here() -> None:

@@ -9,6 +9,7 @@ from engine.dispatch import Counter, operations, small_runner
 from engine.events import Forward, Memory, Phase, Work
 from engine.graphs import GraphRunner
 from engine.linear import Kind
+from engine.models import kernels
 from engine.queues import Queue
 from engine.runners import Runner
 
@@ -73,6 +74,14 @@ def test_a_recorded_step_tells_as_much_whatever_its_depth() -> None:
     launched = {n_layer: n for n_layer, (_, n) in found.items()}
     assert launched[12] - launched[5] == 7 * 13
     assert launched[1] > 13 + 11
+
+
+def test_a_step_of_our_kernels_starts_8_fewer_a_layer() -> None:
+    forward, model = a_pass("decode", 6, 1), runner(4)
+    n_plain = operations(GraphRunner(model, Queue()), forward)[1]
+    recorded = GraphRunner(model, Queue())
+    recorded.tick = kernels.tick
+    assert n_plain - operations(recorded, forward)[1] == (13 * 4 + 11) - (5 * 4 + 2)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from engine import linear, meter
+from engine import devices, linear, meter
 from engine.checkpoint import Checkpoint, Config
 from engine.errors import EngineError
 from engine.events import Dimensions, Model
@@ -291,7 +291,7 @@ def test_a_device_that_is_not_here_is_refused_with_those_that_are(
     assert Runner(checkpoint(tensors(TINY)), n_threads=1, kind="linear").device == "cpu"
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int8", "Float32", ""])
+@pytest.mark.parametrize("dtype", ["float64", "int4", "Float32", ""])
 def test_a_number_type_the_cpu_does_not_take_is_refused(dtype: str) -> None:
     with pytest.raises(EngineError) as error:
         make(dtype=dtype)
@@ -299,22 +299,64 @@ def test_a_number_type_the_cpu_does_not_take_is_refused(dtype: str) -> None:
     assert "float32, bfloat16" in str(error.value)
 
 
+def test_int8_is_for_the_processor_only() -> None:
+    with pytest.raises(EngineError) as error:
+        devices.dtype("int8", "cuda")
+    assert error.value.facts["allowed"] == "float16, float32, bfloat16"
+
+
 def test_float16_is_refused_where_torch_cannot_widen_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "has_half", lambda: False)
+    monkeypatch.setattr(linear, "has_fbgemm", lambda: False)
     with pytest.raises(EngineError) as error:
         make(dtype="float16")
     assert error.value.facts == {
         "found": "float16",
         "device": "cpu",
-        "allowed": "float32, bfloat16",
+        "allowed": "float32, bfloat16, int8",
     }
 
 
-@pytest.mark.skipif(not linear.has_half(), reason="no float16 on this processor")
+@pytest.mark.skipif(not linear.has_fbgemm(), reason="no float16 on this processor")
 def test_on_the_processor_float16_rounds_weights_and_nothing_else() -> None:
     half, single = make(dtype="float16", kind=None), make()
     assert (half.dtype, half.item_weight) == ("float16", 2)
     assert same_logits_up_to_order(half, single)  # float16 holds these weights
+
+
+def test_int8_takes_a_byte_a_weight_and_a_table_in_float16() -> None:
+    runner = make(dtype="int8", kind="int8")
+    assert (runner.dtype, runner.item_weight, runner.kind) == ("int8", 1, "int8")
+    # Of each of 2 layers: 12 C^2 weights; a scale (2 bytes) and a bias for each of 9 C outputs;
+    # 4 C numbers of its norms. Then the head and its scales, the table, the positions, a norm.
+    layer = 12 * 32 * 32 + (2 + 4) * 9 * 32 + 4 * 4 * 32
+    head, table, positions = 97 * 32 + 2 * 97, 2 * 97 * 32, 4 * 160 * 32
+    assert runner.weight_bytes == 2 * layer + head + table + positions + 4 * 2 * 32
+    assert runner.weights.tokens.dtype is torch.float16
+
+
+@pytest.mark.parametrize("kind", ["int8", "int8_rows"])
+def test_int8_prefills_decodes_and_answers_as_float32_but_for_its_rounding(kind: Kind) -> None:
+    try:
+        prefilled, stepped = make(dtype="int8", kind=kind), make(dtype="int8", kind=kind)
+    except RuntimeError:
+        pytest.skip(f"this torch has no {kind}")
+    exact = make()
+    for runner in (prefilled, exact):
+        read(runner, IDS[:12])
+    for position, id in enumerate(IDS[:12]):
+        stepped.step(id, position=position)
+    size = np.abs(exact.logits()).max()
+    for runner in (prefilled, stepped):
+        off = np.abs(runner.logits() - exact.logits()).max() / size
+        assert 1e-4 < off < 0.1  # nine products of up to 1 or 2 % each, and their sums
+
+
+def test_a_table_that_float16_cannot_hold_is_refused_beside_an_int8_head() -> None:
+    arrays = tensors(TINY)
+    arrays["wte.weight"][3, 5] = -70_000.0
+    with pytest.raises(EngineError) as error:
+        Runner(checkpoint(arrays), device="cpu", dtype="int8", n_threads=1, kind="int8")
+    assert error.value.kind == "dtype_range"
 
 
 def test_a_model_that_does_not_fit_is_refused_with_both_figures(

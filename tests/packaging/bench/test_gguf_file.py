@@ -30,7 +30,9 @@ def test_a_block_of_zeros_has_a_scale_of_zero() -> None:
     assert gguf_file.stored(np.zeros(32, np.float32), "int8").tobytes() == bytes(34)
 
 
-@pytest.mark.parametrize(("dtype", "kind", "item"), [("float32", 0, 4), ("bfloat16", 30, 2)])
+@pytest.mark.parametrize(
+    ("dtype", "kind", "item"), [("float32", 0, 4), ("float16", 1, 2), ("bfloat16", 30, 2)]
+)
 def test_the_first_tensor_stands_where_the_file_says(
     tmp_path: Path, dtype: str, kind: int, item: int
 ) -> None:
