@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from time import thread_time_ns
+from typing import Literal
 
 import numpy as np
 import torch
@@ -24,7 +25,16 @@ from engine.meter import now_ns
 from engine.model_folder import HEAD
 from engine.models.packing import Plan, head_name, numbers
 
+Form = Literal["product", "gelu", "add"]  # how a matrix is used; see `engine.linear`
+
 SMALL = 4_000_000  # parameters below which there is nothing to gain: dispatch takes longer
+USES: tuple[tuple[str, Form], ...] = (
+    ("attn.c_attn", "product"),
+    ("attn.c_proj", "add"),
+    ("mlp.c_fc", "gelu"),
+    ("mlp.c_proj", "add"),
+)  # a layer's matrices in the order of a pass
+WIDEST = "mlp.c_fc"
 HEAD_ROWS = 8_192  # rows of the head that it is timed on: packing all 50,257 takes 0.2 s a way
 CACHES = 2**26  # bytes read between two goes, so that none finds its weights in a cache
 FEW = 64  # rows and columns of the matrix that brings only the code back
@@ -62,10 +72,11 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Weights to try the ways on: (in, out) and (out,) or None."""
+    """Weights to try the ways on, and what a pass makes of their product."""
 
-    weight: NDArray[np.float32]
-    bias: NDArray[np.float32] | None
+    weight: NDArray[np.float32]  # (in, out)
+    bias: NDArray[np.float32] | None  # (out,)
+    form: Form = "product"
 
 
 def plan(source: Source, device: str, dtype: str, threads: Threads) -> Plan:
@@ -86,15 +97,16 @@ def plan(source: Source, device: str, dtype: str, threads: Threads) -> Plan:
         return _plan(device, ways[0], ways[0].kind)
     fingerprint = _fingerprint(source, dtype, ways, threads)
     name = f"packing-{dtype}-{source.config.dimensions.n_embd}-{threads.decode}"
-    layer, head = _matrices(source)
+    head = _head(source)
     kept = _kept(kept_file.read(name, fingerprint), ways)
-    if kept is not None and _right(layer, kept[0]) and _right(head, kept[1]):
+    if kept is not None and _right(_matrix(source, WIDEST), kept[0]) and _right(head, kept[1]):
         return _plan(device, kept[0], kept[1].kind)
     start, used = now_ns(), thread_time_ns()
     one = Trial(1, threads.decode, 64)
+    layer = [_matrix(source, *use) for use in USES]
     best = fastest(layer, ways, [one, Trial(64, threads.prefill, 1)])
     last = fastest(
-        head,
+        [head],
         [way for way in ways if way.dtype == best.dtype and _item(way) == _item(best)],
         [one],
         rather=() if HEAD in source.dtypes else ("linear", "columns"),  # spares the table
@@ -105,18 +117,33 @@ def plan(source: Source, device: str, dtype: str, threads: Threads) -> Plan:
 
 
 def fastest(
-    matrix: Matrix, ways: Sequence[Way], trials: Sequence[Trial], *, rather: Collection[Kind] = ()
+    matrices: Sequence[Matrix],
+    ways: Sequence[Way],
+    trials: Sequence[Trial],
+    *,
+    rather: Collection[Kind] = (),
 ) -> Way:
     """The fastest way on this CPU that answers as `F.linear` does, summed over the trials.
 
     A way that rounds more than another has to be `FASTER` than it. One whose kind is among `rather`
     is taken instead if it takes at most `WORTH` times as long.
+
+    Args:
+        matrices: used one after the other in each go.
+        ways: to choose from; the first one if none of them can be used.
+        trials: what to time.
+        rather: see above.
     """
-    wanted = _reference(matrix)
-    packed = {way: one for way in ways if (one := _packed(matrix, way, wanted)) is not None}
+    wanted = [_reference(matrix) for matrix in matrices]
+    packed = {}
+    for way in ways:
+        found = [_packed(*pair, way) for pair in zip(matrices, wanted, strict=True)]
+        right = [one for one in found if one is not None]
+        if len(right) == len(matrices):
+            packed[way] = right
     if not packed:
         return ways[0]
-    times = _times(packed, len(matrix.weight), trials)
+    times = _times(matrices, packed, trials)
     least = min(map(_rounds, times))
     careful = {way: ns for way, ns in times.items() if _rounds(way) == least}
     if min(careful.values()) <= FASTER * min(times.values()):
@@ -155,10 +182,13 @@ def _rounds(way: Way) -> int:
     return (way.dtype != "float32") + (way.kind == "int8_rows")
 
 
-def _matrices(source: Source) -> tuple[Matrix, Matrix]:
-    """The widest of the first layer, and the head's first rows."""
-    layer = Matrix(numbers(source, "h.0.mlp.c_fc.weight"), numbers(source, "h.0.mlp.c_fc.bias"))
-    return layer, Matrix(numbers(source, head_name(source), n_rows=HEAD_ROWS).T, None)
+def _matrix(source: Source, name: str, form: Form = "product") -> Matrix:
+    weight, bias = (numbers(source, f"h.0.{name}.{part}") for part in ("weight", "bias"))
+    return Matrix(weight, bias, form)
+
+
+def _head(source: Source) -> Matrix:
+    return Matrix(numbers(source, head_name(source), n_rows=HEAD_ROWS).T, None)
 
 
 def _fingerprint(source: Source, dtype: str, ways: Sequence[Way], threads: Threads) -> Fingerprint:
@@ -187,10 +217,10 @@ def _kept(value: object, ways: Sequence[Way]) -> tuple[Way, Way] | None:
 
 
 def _right(matrix: Matrix, way: Way) -> bool:
-    return _packed(matrix, way, _reference(matrix)) is not None
+    return _packed(matrix, _reference(matrix), way) is not None
 
 
-def _packed(matrix: Matrix, way: Way, wanted: Sequence[torch.Tensor]) -> Linear | None:
+def _packed(matrix: Matrix, wanted: Sequence[torch.Tensor], way: Way) -> Linear | None:
     """The packed layer, or None where it cannot be made or answers differently."""
     try:
         packed = _pack(matrix, way)
@@ -224,7 +254,9 @@ def _close(found: torch.Tensor, wanted: torch.Tensor, bound: float) -> bool:
     return bool(worst <= bound * wanted.abs().max())
 
 
-def _times(packed: dict[Way, Linear], n_in: int, trials: Sequence[Trial]) -> dict[Way, int]:
+def _times(
+    matrices: Sequence[Matrix], packed: dict[Way, list[Linear]], trials: Sequence[Trial]
+) -> dict[Way, int]:
     """Nanoseconds over all trials, of each way that is not hopeless."""
     caches = torch.zeros(CACHES // 4)
     few = np.zeros((FEW, FEW), np.float32)
@@ -232,23 +264,36 @@ def _times(packed: dict[Way, Linear], n_in: int, trials: Sequence[Trial]) -> dic
     times = dict.fromkeys(packed, 0)
     for trial in trials:
         linear.use_threads(trial.n_threads)
-        x = torch.zeros(trial.n_rows, n_in)
         best: dict[Way, int] = {}
         for n in range(ROUNDS):
-            for way, one in packed.items():
+            for way, linears in packed.items():
                 if n and best[way] > HOPELESS * min(best.values()):
                     continue
-                took = _time(one, small[way], x, caches)
+                took = _time(matrices, linears, small[way], trial.n_rows, caches)
                 best[way] = min(took, best.get(way, took))
         for way, ns in best.items():
             times[way] += ns * trial.n_times
     return times
 
 
-def _time(packed: Linear, small: Linear, x: torch.Tensor, caches: torch.Tensor) -> int:
+def _time(
+    matrices: Sequence[Matrix],
+    linears: Sequence[Linear],
+    small: Linear,
+    n_rows: int,
+    caches: torch.Tensor,
+) -> int:
+    shapes = [matrix.weight.shape for matrix in matrices]
+    rows = [(torch.zeros(n_rows, n_in), torch.zeros(n_rows, n_out)) for n_in, n_out in shapes]
     with torch.inference_mode():
         caches.sum()
-        small(torch.zeros(len(x), FEW))
+        small(torch.zeros(n_rows, FEW))
         start = now_ns()
-        packed(x)
+        for matrix, one, (x, residual) in zip(matrices, linears, rows, strict=True):
+            if matrix.form == "add":
+                one.add(x, residual)
+            elif matrix.form == "gelu":
+                one.gelu(x)
+            else:
+                one(x)
         return now_ns() - start

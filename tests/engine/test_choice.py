@@ -39,15 +39,17 @@ def clock(monkeypatch: pytest.MonkeyPatch, ns: dict[Way, tuple[int, int]]) -> No
     by_linear: dict[int, tuple[int, int]] = {}
     packed = choice._packed
 
-    def packing(matrix: Matrix, way: Way, wanted: Sequence[torch.Tensor]) -> linear.Linear | None:
-        found = packed(matrix, way, wanted)
+    def packing(matrix: Matrix, wanted: Sequence[torch.Tensor], way: Way) -> linear.Linear | None:
+        found = packed(matrix, wanted, way)
         if found is not None:
             by_linear[id(found)] = ns[way]
         return found
 
     monkeypatch.setattr(choice, "_packed", packing)
     monkeypatch.setattr(
-        choice, "_time", lambda packed, small, x, caches: by_linear[id(packed)][min(len(x), 2) - 1]
+        choice,
+        "_time",
+        lambda _, packed, small, n_rows, caches: by_linear[id(packed[0])][min(n_rows, 2) - 1],
     )
 
 
@@ -72,7 +74,7 @@ def test_the_fastest_over_all_trials_is_chosen_or_one_preferred_that_is_hardly_s
     ways = FLOAT[:2]
     clock(monkeypatch, {ways[0]: (10, 10), ways[1]: (1, 1_000)})
     trials = (Trial(1, 1, n_steps), Trial(8, 1, 1))
-    found = fastest(matrix(), ways, trials, rather=rather)
+    found = fastest([matrix()], ways, trials, rather=rather)
     assert found.kind == chosen  # 10 n_steps + 10 against n_steps + 1,000
 
 
@@ -82,7 +84,7 @@ def test_rounded_weights_must_be_a_fifth_faster(
 ) -> None:
     ways = [Way("float32", "columns"), Way("bfloat16", "linear")]
     clock(monkeypatch, {ways[0]: (100, 100), ways[1]: (ns, ns)})
-    assert fastest(matrix(), ways, TRIALS).dtype == dtype  # 100 is 1.19 x 84, and 1.22 x 82
+    assert fastest([matrix()], ways, TRIALS).dtype == dtype  # 100 is 1.19 x 84, and 1.22 x 82
 
 
 @pytest.mark.skipif(not linear.has_fbgemm(), reason="no int8 rows on this processor")
@@ -92,7 +94,7 @@ def test_rounded_rows_must_be_a_fifth_faster_too(
 ) -> None:
     ways = [Way("int8", "int8"), Way("int8", "int8_rows")]
     clock(monkeypatch, {ways[0]: (100, 100), ways[1]: (ns, ns)})
-    assert fastest(matrix(), ways, TRIALS).kind == kind
+    assert fastest([matrix()], ways, TRIALS).kind == kind
 
 
 def test_int8_is_taken_if_it_is_asked_for_and_never_by_itself(
@@ -118,14 +120,12 @@ def test_a_hopeless_way_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, {ways[0]: (1, 1), ways[1]: (5, 5)})
     made_up = choice._time
 
-    def time(
-        packed: linear.Linear, small: linear.Linear, x: torch.Tensor, caches: torch.Tensor
-    ) -> int:
-        tried.append(made_up(packed, small, x, caches))
+    def time(*given: object) -> int:
+        tried.append(made_up(*given))  # type: ignore[arg-type]
         return tried[-1]
 
     monkeypatch.setattr(choice, "_time", time)
-    assert fastest(matrix(), ways, TRIALS[:1]) == ways[0]
+    assert fastest([matrix()], ways, TRIALS[:1]) == ways[0]
     assert (tried.count(1), tried.count(5)) == (5, 1)
 
 
@@ -141,16 +141,33 @@ def test_the_clock_finds_the_code_in_a_cache_and_the_weights_in_none() -> None:
             done.append((self._name, tuple(x.shape)))
             return x
 
+        def gelu(self, x: torch.Tensor) -> torch.Tensor:
+            done.append((f"{self._name} gelu", tuple(x.shape)))
+            return x
+
+        def add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+            done.append((f"{self._name} add", tuple(residual.shape)))
+            return x
+
     class Caches:
         def sum(self) -> None:
             done.append(("caches", ()))
 
-    choice._time(Said("layer"), Said("small"), torch.zeros(3, 48), Caches())  # type: ignore[arg-type]
-    assert done == [("caches", ()), ("small", (3, 64)), ("layer", (3, 48))]
+    weight = np.zeros((48, 96), np.float32)
+    matrices = [Matrix(weight, None), Matrix(weight, None, "gelu"), Matrix(weight.T, None, "add")]
+    layer = Said("layer")
+    choice._time(matrices, [layer] * 3, Said("small"), 3, Caches())  # type: ignore[arg-type]
+    assert done == [
+        ("caches", ()),
+        ("small", (3, 64)),
+        ("layer", (3, 48)),
+        ("layer gelu", (3, 48)),
+        ("layer add", (3, 48)),
+    ]
 
 
 def test_the_choice_is_one_that_works_here() -> None:
-    found = fastest(matrix(), FLOAT, TRIALS)
+    found = fastest([matrix()], FLOAT, TRIALS)
     assert linear.pack(matrix().weight, matrix().bias, kind=found.kind).nbytes > 0
 
 
@@ -159,7 +176,7 @@ def test_a_way_that_answers_wrongly_is_never_chosen(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linear._OneDnn, wrong, lambda self, x, *more: torch.zeros(len(x), 112))
-    assert fastest(matrix(), [FLOAT[0], FLOAT[2]], TRIALS).kind == "linear"
+    assert fastest([matrix()], [FLOAT[0], FLOAT[2]], TRIALS).kind == "linear"
 
 
 @pytest.mark.parametrize("kind", ["onednn", "half", "half_serial"])
@@ -170,14 +187,14 @@ def test_what_this_torch_does_not_have_is_not_chosen(
         raise RuntimeError(name)
 
     monkeypatch.setattr(linear, "_found", missing)
-    assert fastest(matrix(), [FLOAT[0], Way("float32", kind)], TRIALS).kind == "linear"
+    assert fastest([matrix()], [FLOAT[0], Way("float32", kind)], TRIALS).kind == "linear"
 
 
 def test_what_float16_cannot_hold_is_not_tried_in_it() -> None:
     large = matrix()
     large.weight[0, 0] = 70_000.0
     ways = [Way("float32", "linear"), Way("float16", "half")]
-    assert fastest(large, ways, TRIALS).dtype == "float32"
+    assert fastest([large], ways, TRIALS).dtype == "float32"
 
 
 def test_a_choice_is_kept_and_not_timed_again(
