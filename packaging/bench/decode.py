@@ -11,8 +11,9 @@ all, unless --model says otherwise.
 
 Every engine has a process of its own, so that its memory is its own. They write in turn, greedily,
 one stream, so that a machine that slows down slows all. Before the first round each reads every
-prompt without a clock. What others use of the processors is read from /proc/stat during each run;
-disturbed runs do not count while undisturbed ones are left.
+prompt without a clock, and before each run it writes two tokens, so that nobody starts cold. What
+others use of the processors is read from /proc/stat during each run; disturbed runs do not count
+while undisturbed ones are left.
 
 TTFT: from the call to the first token, ours with tokenizing. Tok/s: tokens after the first over the
 seconds after the first. Load: from the file, warm, to a usable engine; libraries are imported

@@ -99,11 +99,15 @@ class Race:
         turn = number % max(1, len(self.lanes))  # each round another one begins
         for prompt in self.prompts:
             _tell(f"round {number + 1}: prompt of {prompt}")
-            for lane in self.lanes[turn:] + self.lanes[:turn]:
+            lanes = self.lanes[turn:] + self.lanes[:turn]
+            for lane in reversed(lanes) if number % 2 else lanes:
                 self._time(lane, prompt, number)
 
     def _time(self, lane: Lane, prompt: int, number: int) -> None:
         time.sleep(crew.PAUSE)
+        # Who was idle while others worked finds its weights in no cache and its threads asleep; one
+        # that has just worked would be ahead of it.
+        self._write(lane, min(self.prompts), WARM)
         pids = (os.getpid(), lane.worker.pid)
         before = crew.usage(pids)
         said = self._write(lane, prompt, self.n_tokens)
