@@ -1,8 +1,10 @@
 """Time what the window costs the model: tokens a second with all panels open over the bare engine.
 
-    python packaging/bench/window.py [--tokens 200] [--rounds 3] [--json FILE]
+    python packaging/bench/window.py [--tokens 200] [--rounds 3] [--model embedded|random|FOLDER]
+                                     [--json FILE]
 
-Both sides run the embedded model at full speed in a process of their own, interleaved. The rate is
+Both sides run the same model at full speed in a process of their own, interleaved; random has the
+shape of GPT-2 124M. The rate is
 (N - 1) / (last token - first token) on the wall clock, so that whatever the window takes from the
 model counts. The window's heartbeat is a 10 ms timer: how much later than that it comes is how
 long a click would wait. Without a display the window is painted off screen.
@@ -19,12 +21,15 @@ import time
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:1] = [str(ROOT), str(ROOT / "packaging")]  # instead of this folder
 
-from engine.request import Request  # noqa: E402 - the path comes first
+from bench import random_model  # noqa: E402 - the path comes first
+from engine.models import EMBEDDED  # noqa: E402
+from engine.request import Request  # noqa: E402
 from engine.trace import Trace  # noqa: E402
 
 if TYPE_CHECKING:
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 
 PROMPT = "Once upon a time, there was a little girl named Lily."
 BEAT_MS = 10
+RANDOM = "random"
 
 
 def wish(n_tokens: int) -> Request:
@@ -44,14 +50,14 @@ def rate(trace: Trace) -> dict[str, Any]:
     return {"tokens": len(ends), "tok_s": (len(ends) - 1) * 1e9 / (ends[-1] - ends[0])}
 
 
-def bare(n_tokens: int) -> dict[str, Any]:
+def bare(n_tokens: int, model: str) -> dict[str, Any]:
     """The engine as `python -m engine` drives it."""
     from engine.generate import Engine
 
-    return rate(Trace(Engine.load().generate(wish(n_tokens))))
+    return rate(Trace(Engine.load(model).generate(wish(n_tokens))))
 
 
-def windowed(n_tokens: int) -> dict[str, Any]:
+def windowed(n_tokens: int, model: str) -> dict[str, Any]:
     """The real window at full speed, all panels visible."""
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         screens = ROOT / "resources" / "screens.json"
@@ -62,6 +68,7 @@ def windowed(n_tokens: int) -> dict[str, Any]:
     from app.main_window import MainWindow
     from app.settings import Settings
     from app.theme import Themes
+    from app.worker import Wanted
 
     application = QApplication([])
     themes = Themes()
@@ -76,7 +83,8 @@ def windowed(n_tokens: int) -> dict[str, Any]:
     timer.timeout.connect(lambda: beats.append(time.perf_counter()))
     window.loader.loaded.connect(lambda _: QTimer.singleShot(500, lambda: _begin(window, timer)))
     window.settled.connect(lambda _: QTimer.singleShot(0, window.close))
-    window.painted.connect(lambda: QTimer.singleShot(0, window.start))
+    wanted = Wanted(model, "auto", "auto")
+    window.painted.connect(lambda: QTimer.singleShot(0, lambda: window.start(wanted)))
     _ask(window, n_tokens)
     window.show()
     application.exec()
@@ -102,12 +110,13 @@ def _ask(window: MainWindow, n_tokens: int) -> None:
     window.store.edit({**fields, "seed": request.seed})
 
 
-def measure(*, n_tokens: int, n_rounds: int) -> dict[str, Any]:
+def measure(*, n_tokens: int, n_rounds: int, model: str) -> dict[str, Any]:
     """Medians over interleaved rounds, each side in a fresh process."""
     rows: dict[str, list[dict[str, Any]]] = {"bare": [], "windowed": []}
     for _ in range(n_rounds):
         for side, found in rows.items():
             command = [sys.executable, __file__, "--side", side, "--tokens", str(n_tokens)]
+            command += ["--model", model]
             said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found.append(json.loads(said.splitlines()[-1]))
     pairs = zip(rows["windowed"], rows["bare"], strict=True)
@@ -127,13 +136,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--model", default=EMBEDDED, metavar="embedded|random|FOLDER")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--side", choices=("bare", "windowed"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
-        print(json.dumps((bare if options.side == "bare" else windowed)(options.tokens)))
+        run = bare if options.side == "bare" else windowed
+        print(json.dumps(run(options.tokens, options.model)))
         return
-    result = measure(n_tokens=options.tokens, n_rounds=options.rounds)
+    with TemporaryDirectory(prefix="decodescope-bench-") as place:
+        model = options.model
+        if model == RANDOM:
+            model = place
+            random_model.write(Path(place))
+        result = measure(n_tokens=options.tokens, n_rounds=options.rounds, model=model)
     for name, value in result.items():
         print(f"{name:17} {value}")
     if options.json:
