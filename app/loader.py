@@ -84,6 +84,12 @@ class Loader(QObject):
         if said.notes and not self._banner.sentence:  # a refusal matters more
             self._banner.say("\n".join(said.notes))
 
+    @property
+    def lasting(self) -> str:
+        """What is to stay in sight while runs go on: how far int8 weights are from float32."""
+        said = self.current
+        return "\n".join(said.notes) if said is not None and said.dtype == "int8" else ""
+
     def _go_back(self, said: Unloaded) -> None:
         """Say why, and load what was there before, if that is something else."""
         last, self._last, self._chosen = self._last, None, False

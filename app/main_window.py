@@ -145,7 +145,8 @@ class MainWindow(QMainWindow):
         elif self.loader.current is None:
             self.say(texts.text("toolbar.generate_disabled_tip"))
         else:
-            self.banner.hide()
+            if self.banner.sentence != self.loader.lasting:
+                self.banner.hide()
             self._paused_start = paused
             self.store.run()
 

@@ -4,6 +4,7 @@ import gc
 import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -99,6 +100,19 @@ def test_generate_works_at_once_after_a_stop(qtbot: QtBot, window: MainWindow) -
         window.stop()
     run(qtbot, window, max_tokens=3)
     assert len(_samples(window)) == 3
+
+
+@pytest.mark.parametrize(("dtype", "stays"), [("int8", True), ("float32", False)])
+def test_how_far_int8_weights_deviate_stays_in_sight_while_a_run_goes_on(
+    dtype: str, stays: bool, qtbot: QtBot, window: MainWindow
+) -> None:
+    """Other notes have been read once somebody goes on."""
+    loaded = window.loader.current
+    assert loaded is not None
+    window.door.loaded.emit(replace(loaded, dtype=dtype, notes=("It deviates by 0.01 nats.",)))
+    assert window.banner.sentence == "It deviates by 0.01 nats."
+    run(qtbot, window, max_tokens=3)
+    assert window.banner.sentence == ("It deviates by 0.01 nats." if stays else "")
 
 
 def test_step_when_idle_writes_one_token_and_waits(qtbot: QtBot, window: MainWindow) -> None:
