@@ -24,7 +24,9 @@ class Frames(QObject):
     the window's thread spends from its beginning until all is painted.
     """
 
+    began = Signal()
     frame = Signal()
+    painted = Signal()  # all that the frame has asked for
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -68,12 +70,14 @@ class Frames(QObject):
         self.n += 1
         self._began_ns = time.perf_counter_ns()
         self._began_cpu_ns = time.thread_time_ns()
+        self.began.emit()
         self.frame.emit()
         self._painted.start(0)  # comes after the painting that the frame has asked for
 
     @Slot()
     def _settle(self) -> None:
         self.cost_ns = time.thread_time_ns() - self._began_cpu_ns
+        self.painted.emit()
 
     def _single_shot(self, slot: Callable[[], None]) -> QTimer:
         timer = QTimer(self)

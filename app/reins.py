@@ -13,6 +13,7 @@ from engine.events import Event, Forward, Order
 
 EVENTS_AHEAD = 256
 BYTES_AHEAD = 64 * 2**20
+LONGEST_FRAME_S = 0.1  # that a step waits for
 
 Told = tuple[int, Event]
 
@@ -25,6 +26,7 @@ class Reins:
         self._stopped = threading.Event()
         self._permit: int | None = None  # tokens that may still be written; None: any number
         self._pace: float | None = None  # tokens a second; None: full speed
+        self._painting = False
         self._orders: deque[Order] = deque()
         self._told: deque[Told] = deque()
         self._bytes_ahead = 0
@@ -69,6 +71,16 @@ class Reins:
         """Tokens a second at most; None for full speed. Takes hold at once."""
         with self._lock:
             self._pace = pace
+            self._lock.notify_all()
+
+    def paint(self, *, painting: bool) -> None:
+        """A frame begins, or all of it is painted.
+
+        A step and a frame that get in each other's way make the step look ten times as long. Where
+        a pace leaves time between steps, the step waits for the frame.
+        """
+        with self._lock:
+            self._painting = painting
             self._lock.notify_all()
 
     def order(self, order: Order) -> None:
@@ -140,7 +152,8 @@ class Reins:
     def _pace_left(self) -> float:
         if self._pace is None:
             return 0.0
-        return self._last_token + 1 / self._pace - time.monotonic()
+        left = self._last_token + 1 / self._pace - time.monotonic()
+        return left if left > 0 or not self._painting else left + LONGEST_FRAME_S
 
     def _half_full(self) -> bool:
         return len(self._told) >= EVENTS_AHEAD // 2 or self._bytes_ahead >= BYTES_AHEAD // 2

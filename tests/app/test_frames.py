@@ -49,6 +49,16 @@ def test_fifty_askings_are_one_frame(qtbot: QtBot) -> None:
     assert frames.n == 1
 
 
+def test_a_frame_says_when_it_begins_and_when_all_of_it_is_painted(qtbot: QtBot) -> None:
+    frames, said = Frames(), []
+    frames.began.connect(lambda: said.append("began"))
+    frames.frame.connect(lambda: said.append("frame"))
+    frames.painted.connect(lambda: said.append("painted"))
+    with qtbot.waitSignal(frames.painted):
+        frames.ask()
+    assert said == ["began", "frame", "painted"]
+
+
 def test_an_idle_window_paints_at_once_whatever_the_last_frame_cost(
     qtbot: QtBot, clock: Clock
 ) -> None:

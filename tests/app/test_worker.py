@@ -104,6 +104,41 @@ def test_stop_is_heard_by_a_paused_run(qtbot: QtBot, door: Door, taker: Taker) -
     assert taker.n_tokens == 1
 
 
+def waits(reins: Reins) -> threading.Thread:
+    """Somebody who is about to make a step."""
+    thread = threading.Thread(target=reins.after_token, daemon=True)
+    thread.start()
+    thread.join(0.05)
+    return thread
+
+
+def test_a_paced_step_waits_until_a_frame_is_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.reins.LONGEST_FRAME_S", 60.0)
+    reins = Reins()
+    reins.begin(paused=False)
+    reins.set_pace(1e6)
+    reins.paint(painting=True)
+    worker = waits(reins)
+    assert worker.is_alive()
+    reins.paint(painting=False)
+    worker.join(10)
+    assert not worker.is_alive()
+
+
+@pytest.mark.parametrize(("pace", "longest"), [(None, 60.0), (1e6, 0.0)])
+def test_no_step_waits_at_full_speed_nor_for_a_frame_that_takes_too_long(
+    pace: float | None, longest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.reins.LONGEST_FRAME_S", longest)
+    reins = Reins()
+    reins.begin(paused=False)
+    reins.set_pace(pace)
+    reins.paint(painting=True)
+    worker = waits(reins)
+    worker.join(10)
+    assert not worker.is_alive()
+
+
 def test_the_wait_of_a_pace_is_noted_and_not_latency(
     qtbot: QtBot, door: Door, taker: Taker
 ) -> None:
