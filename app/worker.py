@@ -16,17 +16,7 @@ from app.limits import Counted, Found, Orders, Place, Shape
 from app.reins import Reins, Told
 from app.store import Ask
 from engine.errors import EngineError
-from engine.events import (
-    Event,
-    Forward,
-    Memory,
-    Model,
-    Order,
-    RunFailed,
-    RunFinished,
-    Sampled,
-    Work,
-)
+from engine.events import Event, Model, Order, RunFailed, RunFinished, Sampled
 from engine.floors import Limits
 from engine.job import Job, Stopped, failed
 
@@ -142,7 +132,8 @@ class Worker(QObject):
         from engine.dispatch import operations  # brings torch
 
         runner = self.engine.runner
-        orders = Orders(runner.threads(shape.count), *operations(runner, _pass(shape)))
+        counts = operations(runner, shape.phase, shape.first, shape.count)
+        orders = Orders(runner.threads(shape.count), *counts)
         self.counted.emit(Counted(_place(runner), shape, orders))
 
     def _job(self, ask: Ask) -> MakeJob:
@@ -164,12 +155,6 @@ class Worker(QObject):
     def _tell(self, run: int, event: Event) -> None:
         if self._reins.tell(run, event):
             self.woke.emit()
-
-
-def _pass(shape: Shape) -> Forward:
-    """A pass of this shape, of which nothing else is known."""
-    nothing, no_work = Memory(0, 0, 0, 0, 0, 0, 0, None), Work(0, 0, 0)
-    return Forward(shape.phase, shape.first, shape.count, 0, (0, 0), (), 0, nothing, no_work)
 
 
 def _place(runner: Runner) -> Place:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from time import thread_time_ns
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine import __version__, devices, kept_file, linear, meter
+from engine import devices, kept_file, linear, meter
 from engine.checkpoint import Source
 from engine.errors import EngineError
 from engine.kept_file import Fingerprint
@@ -42,7 +41,6 @@ ROUNDS = 5  # the fastest counts: whatever else the machine does only adds time
 HOPELESS = 4  # a way that takes so many times as long as another is not tried again
 WORTH = 1.1  # how many times as long a kind may take that is preferred for other reasons
 FASTER = 1.2  # how many times as fast a way must be to be worth its rounding
-QUIET = 0.9  # share of the time that a thread computes if no other program is in its way
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def plan(source: Source, device: str, dtype: str, threads: Threads) -> Plan:
     kept = _kept(kept_file.read(name, fingerprint), ways)
     if kept is not None and _right(_matrix(source, WIDEST), kept[0]) and _right(head, kept[1]):
         return _plan(device, kept[0], kept[1].kind)
-    start, used = now_ns(), thread_time_ns()
+    watch = meter.Watch()
     one = Trial(1, threads.decode, 64)
     layer = [_matrix(source, *use) for use in USES]
     best = fastest(layer, ways, [one, Trial(64, threads.prefill, 1)])
@@ -111,7 +109,7 @@ def plan(source: Source, device: str, dtype: str, threads: Threads) -> Plan:
         [one],
         rather=() if HEAD in source.dtypes else ("linear", "columns"),  # spares the table
     )
-    if (thread_time_ns() - used) / max(1, now_ns() - start) >= QUIET:
+    if watch.quiet:
         kept_file.write(name, fingerprint, [best.dtype, best.kind, last.kind])
     return _plan(device, best, last.kind)
 
@@ -125,22 +123,16 @@ def fastest(
 ) -> Way:
     """The fastest way on this CPU that answers as `F.linear` does, summed over the trials.
 
-    A way that rounds more than another has to be `FASTER` than it. One whose kind is among `rather`
-    is taken instead if it takes at most `WORTH` times as long.
+    A way that rounds more than another has to be `FASTER` than it.
 
     Args:
         matrices: used one after the other in each go.
         ways: to choose from; the first one if none of them can be used.
         trials: what to time.
-        rather: see above.
+        rather: a way of these kinds is taken if it takes at most `WORTH` times as long.
     """
     wanted = [_reference(matrix) for matrix in matrices]
-    packed = {}
-    for way in ways:
-        found = [_packed(*pair, way) for pair in zip(matrices, wanted, strict=True)]
-        right = [one for one in found if one is not None]
-        if len(right) == len(matrices):
-            packed[way] = right
+    packed = {way: found for way in ways if (found := _all_packed(matrices, wanted, way))}
     if not packed:
         return ways[0]
     times = _times(matrices, packed, trials)
@@ -200,10 +192,7 @@ def _fingerprint(source: Source, dtype: str, ways: Sequence[Way], threads: Threa
         "head": head_name(source),
         "decode": threads.decode,
         "prefill": threads.prefill,
-        "machine": meter.machine("cpu", threads.decode).name,
-        "n_cores": meter.n_cores(),
-        "torch": str(torch.__version__),
-        "program": __version__,
+        **meter.fingerprint("cpu"),
     }
 
 
@@ -218,6 +207,18 @@ def _kept(value: object, ways: Sequence[Way]) -> tuple[Way, Way] | None:
 
 def _right(matrix: Matrix, way: Way) -> bool:
     return _packed(matrix, _reference(matrix), way) is not None
+
+
+def _all_packed(
+    matrices: Sequence[Matrix], wanted: Sequence[Sequence[torch.Tensor]], way: Way
+) -> list[Linear]:
+    """All matrices packed, or none where one of them cannot be or answers differently."""
+    packed: list[Linear] = []
+    for pair in zip(matrices, wanted, strict=True):
+        if (one := _packed(*pair, way)) is None:
+            return []
+        packed.append(one)
+    return packed
 
 
 def _packed(matrix: Matrix, wanted: Sequence[torch.Tensor], way: Way) -> Linear | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from torch.overrides import TorchFunctionMode
 
 from engine.checkpoint import Checkpoint, Config
-from engine.events import Dimensions, Forward, Model
+from engine.events import Dimensions, Model, Phase
 from engine.graphs import GraphRunner
 from engine.linear import Kind
 from engine.models import kernels
@@ -22,15 +23,22 @@ from engine.runners import Runner
 N_RECORDED = 2  # graphs that a recorded step calls for: the pass and the draw
 
 
-def operations(runner: Runner, forward: Forward) -> tuple[int, int]:
+def operations(runner: Runner, phase: Phase, first: int, count: int) -> tuple[int, int]:
     """How many operations a pass tells torch to do, and how many of them start a kernel.
 
     Counted, not estimated: the same pass is made with models of one and two layers that are small
     but otherwise alike. Each further layer adds what the second did. What is done after the pass,
     to record it, is not counted. A recorded step tells of a graph at once, however many kernels it
     starts.
+
+    Args:
+        runner: that would make the pass; it is left as it is.
+        phase: as in `Forward`.
+        first: likewise.
+        count: likewise.
     """
-    one, two = (_count(runner, forward, n_layer) for n_layer in (1, 2))
+    asked = _Pass(phase, first, count)
+    one, two = (_count(runner, asked, n_layer) for n_layer in (1, 2))
     more = runner.dimensions.n_layer - 1
     n_operations, n_launches = (a + more * (b - a) for a, b in zip(one, two, strict=True))
     return n_operations, n_launches
@@ -61,6 +69,13 @@ def small_runner(
         notes=(),
     )
     return Runner(checkpoint, device=device, dtype=dtype, n_threads=n_threads, kind=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    phase: Phase
+    first: int
+    count: int
 
 
 class Counter(TorchFunctionMode):
@@ -108,35 +123,35 @@ def _same_memory(a: object, b: object) -> bool:
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
-def _count(runner: Runner, forward: Forward, n_layer: int) -> tuple[int, int]:
-    end = forward.first + forward.count
+def _count(runner: Runner, asked: _Pass, n_layer: int) -> tuple[int, int]:
+    end = asked.first + asked.count
     small = small_runner(
         runner.device, runner.dtype, 1, runner.kind, n_layer=n_layer, n_positions=end
     )
-    if isinstance(runner, GraphRunner) and forward.phase == "decode":
-        return _count_recorded(runner.tick, small, forward)
-    return _counted(small, forward)
+    if isinstance(runner, GraphRunner) and asked.phase == "decode":
+        return _count_recorded(runner.tick, small, asked)
+    return _counted(small, asked)
 
 
-def _count_recorded(tick: Tick, small: Runner, forward: Forward) -> tuple[int, int]:
-    told, _ = _counted(GraphRunner(small, _Told()), forward)
+def _count_recorded(tick: Tick, small: Runner, asked: _Pass) -> tuple[int, int]:
+    told, _ = _counted(GraphRunner(small, _Told()), asked)
     if tick is not kernels.tick:
-        return told + N_RECORDED, _counted(GraphRunner(small, Queue(), tick=tick), forward)[1]
+        return told + N_RECORDED, _counted(GraphRunner(small, Queue(), tick=tick), asked)[1]
     # Torch does not see kernels of ours: counted is what is around them.
     logits = torch.zeros(1, len(small.weights.tokens), device=small.device)
     around = GraphRunner(small, Queue(), tick=lambda *_, **__: logits)
-    launched = kernels.n_launches(len(small.weights.layers)) + _counted(around, forward)[1]
+    launched = kernels.n_launches(len(small.weights.layers)) + _counted(around, asked)[1]
     return told + N_RECORDED, launched
 
 
-def _counted(small: Runner, forward: Forward) -> tuple[int, int]:
-    small.state.position = forward.first  # as if they were read: what they say does not matter
+def _counted(small: Runner, asked: _Pass) -> tuple[int, int]:
+    small.state.position = asked.first  # as if they were read: what they say does not matter
     counter = Counter()
     with counter:
-        if forward.phase == "decode":
-            small.step(0, position=forward.first)
+        if asked.phase == "decode":
+            small.step(0, position=asked.first)
         else:
-            for _ in small.prefill([0] * forward.count, first=forward.first):
+            for _ in small.prefill([0] * asked.count, first=asked.first):
                 pass
     return counter.n_operations, counter.n_launches
 

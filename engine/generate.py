@@ -43,7 +43,7 @@ class Engine:
         self.model = model
         self.sha256 = sha256
         self.device = runner.device  # where the weights are: "cpu", "cuda" or "mps"
-        self.dtype = runner.dtype  # what the weights are multiplied in
+        self.dtype = runner.dtype  # of the weights
         self.notes: tuple[str, ...] = ()
         self.limits: Limits | None = None  # of this machine, if somebody measured them
         self.position = 0  # how many positions the running pass has read

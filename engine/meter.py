@@ -9,14 +9,33 @@ import sys
 import time
 from pathlib import Path
 
+from engine import __version__
 from engine.events import Dimensions, Machine, Work
 
 _PROC = Path("/proc")
+QUIET = 0.9  # share of the time that a thread has for itself if no other program is in its way
 
 
 def now_ns() -> int:
     """The clock of every span: monotonic, the same in all threads."""
     return time.perf_counter_ns()
+
+
+class Watch:
+    """Tells whether the thread that made it has had the processor to itself since then.
+
+    It counts the time in which the thread computes or spins: one that waits for other threads of
+    its own spins, one that another program put aside does not.
+    """
+
+    def __init__(self) -> None:
+        self._start, self._used = now_ns(), time.thread_time_ns()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no other program was in its way."""
+        used, passed = time.thread_time_ns() - self._used, now_ns() - self._start
+        return used / max(1, passed) >= QUIET
 
 
 def work(dimensions: Dimensions, first: int, count: int, *, item_weight: int, item_kv: int) -> Work:
@@ -106,6 +125,18 @@ def machine(device: str, n_threads: int) -> Machine:
     named = re.search(r"^model name\s*:\s*(.+)$", _read(_PROC / "cpuinfo"), re.MULTILINE)
     name = named[1].strip() if named else platform.processor() or platform.machine()
     return Machine(name, n_threads)
+
+
+def fingerprint(device: str) -> dict[str, str | int]:
+    """The machine and the versions on which whatever was measured here depends."""
+    import torch  # as above
+
+    return {
+        "machine": machine(device, 1).name,
+        "n_cores": n_cores(),
+        "torch": str(torch.__version__),
+        "program": __version__,
+    }
 
 
 def n_cores() -> int:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from time import thread_time_ns
 
 import numpy as np
 import torch
 
-from engine import __version__, limits_file, linear, meter
+from engine import limits_file, linear, meter
 from engine.dispatch import Counter, operations, small_runner
 from engine.errors import EngineError
 from engine.events import Floats, Forward
@@ -36,7 +35,6 @@ BUDGET_NS = 75_000_000  # of each measurement after its first go; there are up t
 TIMES_QUEUED = 10  # calls an accelerator is given at once, as its queue is what we time
 N_PARTS = 8  # in which that memory is written, as all of it takes 0.2 s
 N_KERNELS = 200  # in the graph that tells what a launch costs
-QUIET = 0.9  # share of the time that a thread computes or spins if no other program is in its way
 
 
 class Interrupted(Exception):
@@ -51,7 +49,7 @@ def rate(runner: Runner, forward: Forward) -> Rating:
     """
     n_threads = runner.threads(forward.count)
     found = limits(runner.device, runner.dtype, n_threads, kind=runner.kind)
-    n_operations, n_launches = operations(runner, forward)
+    n_operations, n_launches = operations(runner, forward.phase, forward.first, forward.count)
     return rate_by(forward, found, n_operations=n_operations, n_launches=n_launches)
 
 
@@ -134,14 +132,13 @@ def measure(
     """
     linear.use_threads(n_threads)
     clock = _Clock(device, stopped)
-    start, used = now_ns(), thread_time_ns()  # of this thread: it waits for each other one too
+    watch = meter.Watch()
     try:
         with torch.inference_mode():
             flops, matrix = _matrix_rate(clock, getattr(torch, dtype), kind)
             bandwidth = _bandwidth(clock)
             dispatch_ns = _dispatch_ns(clock, dtype, n_threads, kind)
             launch_ns = _launch_ns(clock) if device == "cuda" else None
-        share = (thread_time_ns() - used) / max(1, now_ns() - start)
         return Limits(
             device=device,
             dtype=dtype,
@@ -151,7 +148,7 @@ def measure(
             matrix=matrix,
             dispatch_ns=dispatch_ns,
             launch_ns=launch_ns,
-            quiet=share >= QUIET or device != "cpu",  # who waits for a card uses nothing
+            quiet=watch.quiet or device != "cpu",  # who waits for a card uses nothing
         )
     except (RuntimeError, MemoryError, ValueError) as error:
         raise EngineError("limits", reason=str(error).partition("\n")[0] or "memory") from error
@@ -170,10 +167,7 @@ def _fingerprint(device: str, dtype: str, n_threads: int, kind: Kind) -> Fingerp
         "dtype": dtype,
         "n_threads": n_threads,
         "kind": kind,
-        "machine": meter.machine(device, n_threads).name,
-        "n_cores": meter.n_cores(),
-        "torch": str(torch.__version__),
-        "program": __version__,
+        **meter.fingerprint(device),
     }
 
 

@@ -132,7 +132,7 @@ class Runner:
         """Read one token, at most at the first position not read yet: the decode step."""
         assert 0 <= position <= self.state.position
         assert position < self.state.n_positions
-        linear.use_threads(self.threads(1))
+        linear.use_threads(self._crowd.n_threads)
         start = meter.now_ns()
         self._spans = gpt2.step(self._weights, self.state, id, position=position)
         self.state.position = position + 1
@@ -145,8 +145,8 @@ class Runner:
         return self._weights
 
     def threads(self, count: int) -> int:
-        """How many threads read `count` positions at once just now."""
-        return self._crowd.n_threads if count < SHORT else self._prefill_threads
+        """How many threads read `count` positions at once, if no other program is in their way."""
+        return self._decode_threads if count < SHORT else self._prefill_threads
 
     def logits(self) -> NDArray[np.float32]:
         """(V,) of the last position read; fresh and read-only."""

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from bench import random_model
 from engine import meter
 from engine.checkpoint import Checkpoint
-from engine.device_sampling import Knobs, draw
-from engine.dispatch import Counter, operations
-from engine.events import Dimensions, Forward, Phase
+from engine.dispatch import operations
+from engine.events import Dimensions, Phase
 from engine.floors import Floors, Limits, floors
 from engine.generate import Engine
 from engine.graphs import GraphRunner
@@ -98,18 +97,15 @@ class Setting:
             times.append((now_ns() - start) / n_times / 1e3)
         return min(times)
 
-    def floors(
-        self, runner: Runner, phase: Phase, first: int, count: int, *, by_kernels: bool = False
-    ) -> Floors | None:
+    def floors(self, runner: Runner, phase: Phase, first: int, count: int) -> Floors | None:
         """What a pass must take; None where the limits of this machine are not known."""
         limits = self.limits.get(runner.dtype)
         if limits is None:
             return None
-        forward = _forward(runner, phase, first, count)
-        n_operations, n_launches = operations(runner, forward)
-        if by_kernels:
-            n_launches = _kernel_launches(runner.dimensions.n_layer)
-        return floors(forward.work, limits, n_operations=n_operations, n_launches=n_launches)
+        item = runner.item_weight
+        work = meter.work(runner.dimensions, first, count, item_weight=item, item_kv=4)
+        n_operations, n_launches = operations(runner, phase, first, count)
+        return floors(work, limits, n_operations=n_operations, n_launches=n_launches)
 
 
 class Writer(Protocol):
@@ -195,33 +191,3 @@ def ids(n: int, n_vocab: int) -> list[int]:
 def prompt(n: int) -> str:
     """A text of so many tokens."""
     return "the" + " the" * (n - 1)
-
-
-def _kernel_launches(n_layer: int) -> int:
-    """Of a recorded step: ours in the pass, five that fill the packet, and those of the draw."""
-    counter = Counter()
-    with counter:
-        draw(torch.zeros(8), Knobs(), torch.zeros(1, dtype=torch.float64))
-    return 5 * n_layer + 2 + 5 + counter.n_launches
-
-
-def _forward(runner: Runner, phase: Phase, first: int, count: int) -> Forward:
-    """A pass as a run would tell it, but for what it left."""
-    work = meter.work(runner.dimensions, first, count, item_weight=runner.item_weight, item_kv=4)
-    return Forward(
-        phase=phase,
-        first=first,
-        count=count,
-        reused=0,
-        span=(0, 1),
-        layer_spans=(),
-        waited_ns=0,
-        memory=runner.memory(first + count),
-        work=work,
-        device_ns=None,
-        q=None,
-        k=None,
-        v=None,
-        residual=None,
-        logits=None,
-    )

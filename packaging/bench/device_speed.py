@@ -11,7 +11,7 @@ import torch
 
 from bench import random_model
 from bench.device_report import Found, Row, foretold
-from bench.device_setting import KERNELS, HuggingFace, Ours, Setting, Writer, ids, prompt
+from bench.device_setting import HuggingFace, Ours, Setting, Writer, ids, prompt
 from engine import meter, probe
 from engine.batch import Batch
 from engine.device_sampling import Knobs, draw
@@ -64,7 +64,7 @@ def decode(setting: Setting) -> Found:
     dtype = setting.dtypes[0]
     runners = [("eager", setting.runner(dtype)), *setting.recorded(dtype)]
     for name, runner in runners:
-        yield from _decode(setting, name, Ours(runner), runner, by_kernels=name == KERNELS)
+        yield from _decode(setting, name, Ours(runner), runner)
 
 
 def hugging_face(setting: Setting) -> Found:
@@ -190,7 +190,7 @@ def large(setting: Setting) -> Found:
         yield f"left out: {error}"
         return
     for name, runner in runners:
-        yield from _decode(other, f"1.5B {name}", Ours(runner), runner, by_kernels=name == KERNELS)
+        yield from _decode(other, f"1.5B {name}", Ours(runner), runner)
 
 
 def _decode(
@@ -199,7 +199,6 @@ def _decode(
     writer: Writer,
     runner: Runner,
     *,
-    by_kernels: bool = False,
     theory: bool = True,
 ) -> Found:
     """A row for each prompt: wall time a token, and the device's own where it has a clock."""
@@ -207,7 +206,7 @@ def _decode(
         times = [_steps(writer, context, setting) for _ in range(ROUNDS)]
         wall = median(wall for wall, _ in times)
         middle = context + WARM + setting.n_steps // 2
-        found = setting.floors(runner, "decode", middle, 1, by_kernels=by_kernels)
+        found = setting.floors(runner, "decode", middle, 1)
         least = None if found is None else found.memory_ns / 1e3
         by_floors = found.predicted_ns / 1e3 if found and theory else None
         fraction = None if least is None else least / wall

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine import choice, kept_file, linear, resources, weights
+from engine import choice, kept_file, linear, meter, resources, weights
 from engine.choice import Matrix, Threads, Trial, Way, fastest, plan
 from engine.linear import Kind
 from engine.models.packing import Plan
@@ -200,7 +200,7 @@ def test_what_float16_cannot_hold_is_not_tried_in_it() -> None:
 def test_a_choice_is_kept_and_not_timed_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "QUIET", 0.0)  # whatever else this machine does just now
+    monkeypatch.setattr(meter.Watch, "quiet", True)
     first = embedded()
     assert [file.name for file in folder.iterdir()] == ["packing-auto-256-1.json"]
     monkeypatch.setattr(choice, "fastest", None)
@@ -210,7 +210,7 @@ def test_a_choice_is_kept_and_not_timed_again(
 def test_a_choice_made_while_other_programs_worked_is_not_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "QUIET", 1e9)
+    monkeypatch.setattr(meter.Watch, "quiet", False)
     embedded()
     assert list(folder.iterdir()) == []
 

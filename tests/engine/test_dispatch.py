@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from engine.dispatch import Counter, operations, small_runner
+from engine import dispatch
+from engine.dispatch import Counter, small_runner
 from engine.events import Forward, Memory, Phase, Work
 from engine.graphs import GraphRunner
 from engine.linear import Kind
@@ -32,6 +33,10 @@ def runner(n_layer: int, kind: Kind = "linear", dtype: str = "float32") -> Runne
         return small_runner("cpu", dtype, 1, kind, n_layer=n_layer, n_positions=300)
     except RuntimeError as error:
         pytest.skip(f"not on this machine: {error}")
+
+
+def operations(model: Runner, forward: Forward) -> tuple[int, int]:
+    return dispatch.operations(model, forward.phase, forward.first, forward.count)
 
 
 def counted(model: Runner, forward: Forward) -> tuple[int, int]:

@@ -91,3 +91,12 @@ def test_the_machine_has_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_clock_never_goes_back() -> None:
     times = [meter.now_ns() for _ in range(100)]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize(("used", "quiet"), [(1_000, True), (900, True), (899, False)])
+def test_who_has_nine_tenths_of_the_processor_has_it_to_itself(
+    used: int, quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meter, "now_ns", iter((0, 1_000)).__next__)
+    monkeypatch.setattr(meter.time, "thread_time_ns", iter((0, used)).__next__)
+    assert meter.Watch().quiet is quiet

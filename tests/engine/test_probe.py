@@ -34,7 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "PRODUCT", {"cpu": (8, 64, 512)})
     monkeypatch.setattr(probe, "BUDGET_NS", 5 * MS)
     monkeypatch.setattr(probe, "now_ns", count(0, MS).__next__)
-    monkeypatch.setattr(probe, "thread_time_ns", count(0, 10**12).__next__)
+    monkeypatch.setattr(meter.Watch, "quiet", True)
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def test_the_figures_are_what_was_done_over_the_time_it_took() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_half_the_processor_is_not_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "thread_time_ns", iter((0, 1)).__next__)
+def test_what_was_measured_beside_other_programs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meter.Watch, "quiet", False)
     assert not probe.measure("cpu", "float32", 1).quiet
 
 

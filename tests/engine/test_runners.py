@@ -277,6 +277,21 @@ def test_decode_leaves_a_core_to_the_window(
     assert runner.machine.n_threads == threads[1]
 
 
+def test_a_step_held_up_by_other_programs_is_still_judged_by_the_threads_it_should_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(meter, "n_cores", lambda: 8)
+    monkeypatch.setattr(linear, "use_threads", asked.append)
+    runner = Runner(checkpoint(tensors(TINY)), device="cpu", kind="linear")
+    runner._crowd.n_threads = 1
+    asked.clear()
+    read(runner, IDS[:4])
+    runner.step(1, position=4)
+    assert asked == [7, 1]
+    assert runner.threads(1) == 7
+
+
 def test_a_device_that_is_not_here_is_refused_with_those_that_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
